@@ -5,14 +5,14 @@ export function checkpointName(wallMs: number): string {
   return `checkpoint_${Math.trunc(wallMs)}.img`;
 }
 
-/** Undefined for a text that is no checkpoint's name. */
+/** Undefined for a text that is not a checkpoint name. */
 export function checkpointMs(name: string): number | undefined {
   return numberIn(NAME.exec(name));
 }
 
 /**
- * Marks that an image was removed that no head ever named. Names of later images are greater than it, so that no name is
- * used twice: a removal that comes late, from whomever, finds nothing.
+ * Marks that an image was removed that no head ever named. Names of later images are greater, so that no name is used
+ * twice: a delayed removal finds nothing.
  */
 export function removalMarkName(ms: number): string {
   return `checkpoint_${ms}.removed`;
@@ -26,7 +26,7 @@ export function checkpointsFolder(sandboxId: string): string {
   return `${sandboxId}/checkpoints`;
 }
 
-/** The key of an image, or of anything else beside it. */
+/** The key of an image, or of an object beside it. */
 export function checkpointKey(sandboxId: string, name: string): string {
   return `${checkpointsFolder(sandboxId)}/${name}`;
 }

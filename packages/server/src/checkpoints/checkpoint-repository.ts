@@ -15,7 +15,7 @@ import { type RemovedBytes, removeOwnPacks, weighRemoval } from "./packs/owned-p
 
 export interface SaveOptions extends CallOptions, KeyChoice {
   readonly wallMs: number;
-  /** The checkpoint that the sandbox's present state came from. */
+  /** The checkpoint that the sandbox's current state came from. */
   readonly parent: string | null;
   /** The image that its state resembles most; absent: the parent's. */
   readonly base?: string | undefined;
@@ -23,7 +23,7 @@ export interface SaveOptions extends CallOptions, KeyChoice {
 
 export interface StoredCheckpoint {
   readonly name: string;
-  /** Of the image's own object, without the packs that it names. */
+  /** The size of the image's own object, without its packs. */
   readonly sizeBytes: number;
 }
 
@@ -43,7 +43,7 @@ export interface LoadOptions extends UnpackOptions {
   readonly sha256?: string;
 }
 
-/** The images of a sandbox, and `latest`, which names the newest for those who do not read heads. */
+/** The images of a sandbox, and `latest`, which names the newest for readers that do not read heads. */
 export class CheckpointRepository {
   readonly #store: ObjectStore;
   readonly #images: ImageStore;
@@ -54,9 +54,8 @@ export class CheckpointRepository {
   }
 
   /**
-   * Writes a saved state as a new image and reads its manifest back. Names grow along a sandbox's life even where a clock
-   * went back: each is later than all that are there, and than those that a mark says were there. Publishing it, in the
-   * head, is up to the owner.
+   * Writes a saved state as a new image and reads its manifest back. Names grow along a sandbox's life even if a clock
+   * went back: each is later than all existing ones, and than all marks. The owner publishes it in the head.
    */
   async save(sandboxId: string, state: SnapshotPayload, options: SaveOptions): Promise<CheckpointReference> {
     const { wallMs, parent, encryption, presentedKey, ...rest } = options;
@@ -78,7 +77,7 @@ export class CheckpointRepository {
     };
   }
 
-  /** Takes over the image that another store has of the sandbox; the reference is that of the copy. */
+  /** Copies the sandbox's image from another store; the reference is that of the copy. */
   async adopt(sandboxId: string, from: ObjectStore, checkpoint: CheckpointReference): Promise<CheckpointReference> {
     const ms = Math.max(checkpointMs(checkpoint.name) ?? 0, (await this.#greatestTakenMs(sandboxId)) + 1);
     const key = checkpointKey(sandboxId, checkpoint.name);
@@ -87,7 +86,7 @@ export class CheckpointRepository {
     return { ...checkpoint, name: placed.slice(checkpointsFolder(sandboxId).length + 1) };
   }
 
-  /** Extracts an image into an existing, empty folder; `image_damaged` says what is wrong with one that cannot be used. */
+  /** Extracts an image into an existing, empty folder; throws `image_damaged` with the reason if it is unusable. */
   async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<LoadedState> {
     const image = await this.open(sandboxId, name, options);
     if (options.sha256 !== undefined && options.sha256 !== image.manifestSha256) {
@@ -96,12 +95,12 @@ export class CheckpointRepository {
     return await this.#images.unpack(image, into, options);
   }
 
-  /** Looks at every byte; `image_damaged` says what is wrong. */
+  /** Checks every byte; throws `image_damaged` with the reason. */
   async verify(sandboxId: string, name: string, options: CallOptions & KeyOptions = {}): Promise<void> {
     await this.#images.verify(await this.open(sandboxId, name, options), options);
   }
 
-  /** Reads and checks an image's manifest: what it needs is known before its bytes are fetched. */
+  /** Reads and checks an image's manifest: its requirements are known before its bytes are fetched. */
   async open(sandboxId: string, name: string, options: KeyOptions = {}): Promise<OpenImage> {
     if (checkpointMs(name) === undefined) {
       throw new SandboxerError("bad_request", `"${name}" is not a checkpoint name.`, {
@@ -113,12 +112,12 @@ export class CheckpointRepository {
     return image;
   }
 
-  /** What an image is under; undefined: it is not encrypted. */
+  /** The encryption key of an image; undefined: it is not encrypted. */
   async encryptionOf(sandboxId: string, name: string): Promise<Encryption | undefined> {
     return await this.#images.encryptionOf(checkpointKey(sandboxId, name));
   }
 
-  /** Whether an image's key can be had here; throws what is missing. */
+  /** Checks whether this server has an image's key; throws if it is missing. */
   async checkKey(sandboxId: string, name: string, options: KeyOptions): Promise<void> {
     await this.#images.checkKey(checkpointKey(sandboxId, name), options);
   }
@@ -134,23 +133,23 @@ export class CheckpointRepository {
     return found.toSorted((a, b) => (checkpointMs(b.name) ?? 0) - (checkpointMs(a.name) ?? 0));
   }
 
-  /** Whether there is such an image, whosever it is. */
+  /** Whether the image exists, whoever it belongs to. */
   async hasImage(imageKey: string): Promise<boolean> {
     return (await this.#store.stat(imageKey)) !== undefined;
   }
 
-  /** What `latest` says; undefined when it is missing or names no checkpoint. For folders without a head. */
+  /** The content of `latest`; undefined if it is missing or invalid. For folders without a head. */
   async latestName(sandboxId: string): Promise<string | undefined> {
     const name = (await readWhole(this.#store, latestKey(sandboxId), { end: 256 }))?.toString("utf8").trim();
     return name === undefined || checkpointMs(name) === undefined ? undefined : name;
   }
 
-  /** Brings `latest` up to the head. To be done after the head moved and before anyone is told. */
+  /** Updates `latest` to the head, after the head moved and before anyone is told. */
   async writeLatest(sandboxId: string, name: string): Promise<void> {
     await this.#store.writeText(latestKey(sandboxId), name);
   }
 
-  /** The images before the newest published one, which always stays, by whether a rule keeps them. */
+  /** The images before the newest published one, which is always kept, by whether a rule keeps them. */
   async judge(sandboxId: string, newestName: string, keep: Keep): Promise<JudgedCheckpoints> {
     const newestMs = checkpointMs(newestName) ?? -1;
     const dated = (await this.list(sandboxId))
@@ -161,12 +160,12 @@ export class CheckpointRepository {
     return { kept: dated.filter(stays), going: dated.filter((each) => !stays(each)) };
   }
 
-  /** How many bytes the store would have less without these images, whosever they are. */
+  /** How many bytes would be freed without these images, whoever they belong to. */
   async freedBytes(imageKeys: readonly string[], { signal }: CallOptions = {}): Promise<number> {
     return await freedBytes(this.#store, imageKeys, signal);
   }
 
-  /** Removes the images that a rule does not keep, as {@link judge} says; gives the names of those removed. */
+  /** Removes the images that a rule does not keep, see {@link judge}; returns the removed names. */
   async prune(sandboxId: string, newestName: string, keep: Keep): Promise<readonly string[]> {
     const removed = (await this.judge(sandboxId, newestName, keep)).going.map(({ name }) => name);
     const images = removed.map((name) => checkpointKey(sandboxId, name));
@@ -175,14 +174,14 @@ export class CheckpointRepository {
     return removed;
   }
 
-  /** How many bytes {@link removeAll} removes, and how many of what it leaves to a collection. */
+  /** How many bytes {@link removeAll} removes, and how many it leaves to garbage collection. */
   async weighAll(sandboxId: string): Promise<RemovedBytes> {
     return await weighRemoval(this.#store, sandboxId, await this.#imageKeys(sandboxId));
   }
 
   /**
-   * Removes every image of a destroyed sandbox, the data keys that nobody else needs, and the packs that nobody else has
-   * ever used. Its tombstone stays.
+   * Removes every image of a deleted sandbox, its unshared data keys, and packs that nobody else ever used. Its
+   * tombstone stays.
    */
   async removeAll(sandboxId: string): Promise<void> {
     const folder = checkpointsFolder(sandboxId);

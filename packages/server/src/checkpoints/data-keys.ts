@@ -7,23 +7,23 @@ export interface DataKey {
   readonly bytes: Uint8Array;
 }
 
-/** The data keys of a store. Each is kept encrypted by a key that is not in the store. */
+/** The data keys of a store. Each is encrypted with a key that is not in the store. */
 export interface DataKeys {
   /**
-   * `key_required` when the key of its client is needed, `wrong_key` when another one was given, `key_unavailable` when
-   * this server lacks its own; each names what is needed. `image_damaged` when there is no such data key any more.
+   * `key_required` if the client's key is needed, `wrong_key` if another one was given, `key_unavailable` if this
+   * server lacks its own; each names the needed key. `image_damaged` if the data key no longer exists.
    */
   open(keyId: string, options?: KeyOptions): Promise<Uint8Array>;
 }
 
-/** What an image is opened with, besides the keys of the server. */
+/** The keys for opening an image, besides those of the server. */
 export interface KeyOptions {
-  /** The key of the client who asked, for what is under a client's key. */
+  /** The key of the calling client, for data under a client's key. */
   readonly presentedKey?: MasterKey | undefined;
 }
 
-/** What an image is to be encrypted with. */
+/** The encryption of a new image. */
 export interface KeyChoice extends KeyOptions {
-  /** Absent or null: with the server's own key, where it has one. */
+  /** Absent or null: the server's own key, if it has one. */
   readonly encryption?: Encryption | null | undefined;
 }

@@ -5,7 +5,7 @@ import type { PackCache } from "./packs/pack-cache.ts";
 import type { PackPins } from "./packs/pins.ts";
 import type { UnpackedImages } from "./unpacked-images.ts";
 
-/** What images are written and read with. */
+/** The services for writing and reading images. */
 export interface ImageContext {
   readonly store: ObjectStore;
   readonly workers: BlockWorkers;
@@ -16,11 +16,11 @@ export interface ImageContext {
   readonly packsHaveOwners: () => Promise<boolean>;
   /** The memory of this machine and the size of the volume that a folder is on. */
   readonly machineBytes: (folder: string) => Promise<number>;
-  /** Images as they are unpacked, on this machine. */
+  /** Unpacked images on this machine. */
   readonly unpacked: UnpackedImages | undefined;
 }
 
-/** What an image says of itself besides its members. */
+/** The metadata of an image besides its members. */
 export interface ImageLabel {
   readonly sandboxId: string;
   readonly createdAt: string;
@@ -28,7 +28,7 @@ export interface ImageLabel {
 }
 
 export interface WriteImageOptions {
-  /** The snapshot that the image is of; absent: it is a checkpoint of the label's sandbox. */
+  /** The snapshot of the image; absent: it is a checkpoint of the label's sandbox. */
   readonly snapshotId?: string;
   /** The key of the image whose state resembles this one most. */
   readonly base?: string | undefined;

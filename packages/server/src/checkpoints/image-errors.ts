@@ -1,9 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** It is unknown whether an image is under its name. What it needs stays; `cause` is what went wrong. */
+/** It is unknown whether an image exists under its name. Its packs stay; `cause` is the failure. */
 export class ImageMayBeThereError extends Error {}
 
-/** An image that cannot be used, named with what is wrong with it. */
+/** An unusable image, with the reason. */
 export function imageDamaged(
   image: string,
   problem: string,
@@ -17,8 +17,8 @@ export function imageDamaged(
 }
 
 /**
- * Images say which sandbox they were made of, in the part that is encrypted and authenticated where they are under a key:
- * the image of another sandbox is not taken, whoever put it there.
+ * Images name the sandbox that they were saved from, in the encrypted and authenticated part if they are under a key:
+ * the image of another sandbox is refused, whoever put it there.
  */
 export function checkOrigin(
   { key, manifest }: { readonly key: string; readonly manifest: { readonly sandbox_id: string } },
@@ -34,7 +34,7 @@ export function imageMissing(image: string): SandboxerError {
   });
 }
 
-/** What lies on this machine of an image is not the image; the store's own is as good as before. */
+/** The local copy of an image differs from the image; the store's own is unaffected. */
 export function localCopyDiffers(image: string, member: string): SandboxerError {
   return imageDamaged(image, "its copy on this machine differs", member, { local_copy: true });
 }
@@ -47,7 +47,7 @@ export function isDamaged(error: unknown): error is SandboxerError {
   return error instanceof SandboxerError && error.code === "image_damaged";
 }
 
-/** For a read that then has nothing to say. */
+/** For a read that ignores this failure. */
 export function nothingIfDamaged(error: unknown): undefined {
   if (!isDamaged(error)) throw error;
 }

@@ -2,21 +2,21 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 
 export const IMAGE_MAGIC: Uint8Array = Buffer.from("SBXIMAGE", "latin1");
-/** Of format 1: its header's size, and what its members are aligned to. */
+/** For format 1: the size of its header, and the alignment of its members. */
 export const ALIGNMENT_BYTES = 4096;
 export const FOOTER_BYTES = 64;
-/** Magic, format and zeros, with which every format begins. */
+/** Magic, format and zeros, at the start of every format. */
 export const HEADER_START_BYTES = 16;
 
 /** Far more than any manifest needs; a footer that asks for more is damaged. */
 const LARGEST_MANIFEST_BYTES = 16 * 1024 * 1024;
 
-/** What the manifest of every format says of the state. */
+/** The common part of every format's manifest. */
 export const stateFields = {
   sandbox_id: z.string(),
   kind: z.string(),
   created_at: z.string(),
-  /** The image that was the sandbox's state before this one. */
+  /** The image that was the sandbox's previous state. */
   parent: z.string().nullable(),
   requirements: z.record(z.string(), z.unknown()),
 };
@@ -25,7 +25,7 @@ export type ImageFormat = 1 | 2 | 3;
 
 export interface Footer {
   readonly format: ImageFormat;
-  /** The manifest's; from format 2 on the envelope's. */
+  /** The size of the manifest; from format 2 on of the envelope. */
   readonly manifestOffset: number;
   readonly manifestBytes: number;
   readonly manifestSha256: string;
@@ -48,7 +48,7 @@ export function encodeFooter(footer: Footer): Uint8Array {
   return bytes;
 }
 
-/** Where the footer says the manifest is, or what is wrong with it. `sizeBytes` is the size of the whole image. */
+/** The position of the manifest from the footer, or its problem. `sizeBytes` is the size of the whole image. */
 export function decodeFooter(bytes: Buffer, sizeBytes: number): Footer | { readonly problem: string } {
   if (!bytes.subarray(56).equals(IMAGE_MAGIC)) {
     return { problem: `no footer at its end: truncated at byte ${sizeBytes}, or not an image` };

@@ -29,17 +29,17 @@ import type { UnpackedImages } from "./unpacked-images.ts";
 import { type LoadedState, takeUnpacked, type UnpackOptions } from "./unpacked-state.ts";
 
 export interface ImageStoreOptions {
-  /** The id by which others see whether this server lives. */
+  /** The id by which others see whether this server is alive. */
   readonly publisher?: () => string;
-  /** Packs of stores that are elsewhere, on this machine. */
+  /** Local cache of packs of remote stores. */
   readonly cache?: PackCache;
-  /** Absent: nothing is encrypted but with the keys of clients. */
+  /** Absent: only clients' keys encrypt. */
   readonly dataKeys?: StoredDataKeys;
   /** Whether all servers of the store can read images whose packs have owners; absent: they can. */
   readonly packsHaveOwners?: () => Promise<boolean>;
-  /** The memory of this machine and the size of the volume that a folder is on; absent: as they are. */
+  /** The memory of this machine and the size of the volume that a folder is on; absent: the real ones. */
   readonly machineBytes?: (folder: string) => Promise<number>;
-  /** Images as they are unpacked, on this machine; absent: none are kept. */
+  /** Unpacked images on this machine; absent: none are kept. */
   readonly unpacked?: UnpackedImages;
 }
 
@@ -73,8 +73,8 @@ export class ImageStore {
   }
 
   /**
-   * Writes a state under the first of the keys that is free. When it resolves, all of the image is durable and was read
-   * back. The keys are asked for one after the other; `internal` when none is free.
+   * Writes a state under the first free key. When it resolves, all of the image is durable and was read back. The keys
+   * are requested one after the other; `internal` if none is free.
    */
   async save(
     keys: Iterable<string>,
@@ -86,17 +86,17 @@ export class ImageStore {
     const saved = await writeBlockImage(context, state, label, options, (image) =>
       this.#firstFree(keys, (key) => this.#place(key, image)),
     ).catch((error: unknown) => {
-      // Whoever made its key has to know, and then tells the cause.
+      // The creator of its key must know, and then reports the cause.
       throw error instanceof ImageMayBeThereError && options.dataKey === undefined ? error.cause : error;
     });
-    // What is encrypted in the store does not lie about here as it is.
+    // Data that is encrypted in the store must not lie unencrypted on this machine.
     if (options.dataKey === undefined) await this.#context.unpacked?.keep(saved.sha256, state.members, saved.key);
     return saved;
   }
 
   /**
-   * Takes an image of another store over as it is, with its packs and its data key, under the first of the keys that is
-   * free. Needs no key to open it. What was taken over already is not taken over again.
+   * Copies an image of another store unchanged, with its packs and its data key, under the first free key. Needs no key
+   * to decrypt it. Already copied parts are not copied again.
    */
   async adopt(from: ObjectStore, imageKey: string, keys: Iterable<string>, holder: string): Promise<SavedImage> {
     const { store, pins } = this.#context;
@@ -120,7 +120,7 @@ export class ImageStore {
     }
   }
 
-  /** Lets something be written under the data key that it is to have. `base` is the image that it is written against. */
+  /** Runs a write under its data key. `base` is the image that it is written against. */
   async withKey<Result>(
     choice: KeyChoice,
     holder: string,
@@ -135,19 +135,19 @@ export class ImageStore {
     return await openImage(this.#context.store, key, dataKeys);
   }
 
-  /** Throws what {@link open} would for want of a key; says nothing of the image otherwise. */
+  /** Throws as {@link open} would for a missing key; checks nothing else. */
   async checkKey(key: string, options: KeyOptions = {}): Promise<void> {
     const dataKey = await dataKeyOfImage(this.#context.store, key);
     if (dataKey !== undefined) await this.#keys.open(dataKey, options);
   }
 
-  /** What an image is under; undefined: it is not encrypted. */
+  /** The encryption key of an image; undefined: it is not encrypted. */
   async encryptionOf(key: string): Promise<Encryption | undefined> {
     const dataKey = await dataKeyOfImage(this.#context.store, key);
     return dataKey === undefined ? undefined : await this.#keys.encryptionOf(dataKey);
   }
 
-  /** Removes what is somebody's, with what lies of it on this machine as it is, and the data keys that nobody else needs. */
+  /** Removes a holder's images, their local unpacked copies, and the data keys that nobody else needs. */
   async removing(holder: string, images: readonly string[], remove: () => Promise<void>): Promise<void> {
     const dataKeys = new Set<string>();
     for (const key of (await this.#keys.isUsed()) ? images : []) {
@@ -159,22 +159,22 @@ export class ImageStore {
     for (const dataKey of dataKeys) await this.#keys.release(dataKey, holder);
   }
 
-  /** What lies of removed images on this machine, as it is, goes too. */
+  /** Also removes local unpacked copies of removed images. */
   async forgetCopies(images: readonly string[]): Promise<void> {
     await this.#context.unpacked?.forgetImages(images);
   }
 
-  /** The same for images that other servers or a collection have removed. */
+  /** The same for images that other servers or a collection removed. */
   async forgetCopiesOfRemoved(): Promise<void> {
     await this.#context.unpacked?.forgetUnless(async (key) => (await this.#context.store.stat(key)) !== undefined);
   }
 
-  /** Somebody who was to have an image under a data key has none. */
+  /** A holder that was to have an image under a data key has none. */
   async release(dataKeyId: string, holder: string): Promise<void> {
     await this.#keys.release(dataKeyId, holder);
   }
 
-  /** Bytes that lie beside an image, under its key or none. */
+  /** Bytes beside an image, under its key or none. */
   async unsealed(what: string, stored: Buffer, options: KeyOptions = {}): Promise<Buffer | undefined> {
     const dataKey = sealedWith(stored);
     if (dataKey === undefined) return stored;
@@ -182,8 +182,8 @@ export class ImageStore {
   }
 
   /**
-   * Extracts every member into a folder, checking everything while writing. When it throws, what lies in the folder must
-   * not be used. Nothing is synced: the image stays, and can be extracted again.
+   * Extracts every member into a folder, checking everything while writing. If it throws, the contents of the folder
+   * must not be used. Nothing is synced: the image stays, and can be extracted again.
    */
   async unpack(image: OpenImage, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
     if (image.format === 1) return checked(await unpackPlainImage(this.#context.store, image, into, options));
@@ -195,13 +195,13 @@ export class ImageStore {
     return checked(state);
   }
 
-  /** Looks at every byte; throws `image_damaged` with the first that is wrong. */
+  /** Checks every byte; throws `image_damaged` with the first error. */
   async verify(image: OpenImage, options: CallOptions = {}): Promise<void> {
     if (image.format === 1) return await verifyPlainImage(this.#context.store, image, options);
     await verifyBlockImage(this.#context, image, options);
   }
 
-  /** For a look at what is stored that tells all that is wrong, and goes on. */
+  /** For a check that reports all damage and continues. */
   scrub(options: ScrubOptions & KeyOptions): StoreScrub {
     const dataKeys = { open: async (keyId: string) => await this.#keys.open(keyId, options) };
     return new StoreScrub({ ...this.#context, dataKeys }, options);
@@ -231,18 +231,18 @@ export class ImageStore {
       }
       return saved;
     } catch (error) {
-      // Whoever has the name, an image without its packs must not be there.
+      // Whoever owns the name, an image without its packs must not exist.
       throw (await this.#isNotThere(key, bytes)) ? error : new ImageMayBeThereError(key, { cause: error });
     }
   }
 
-  /** Takes an image away again that could not be read back; true when it is known not to be there. */
+  /** Removes an image that could not be read back; true if it surely does not exist. */
   async #isNotThere(key: string, bytes: Buffer): Promise<boolean> {
     const { store } = this.#context;
     try {
       if ((await store.stat(key)) === undefined) return true;
       const stored = Buffer.concat(await Array.fromAsync(store.read(key)));
-      // Another's is left alone. One that reads back differently is not known to be another's.
+      // A foreign image is not touched. One that reads back differently is not surely foreign.
       if (!stored.equals(bytes)) return false;
       await store.delete(key);
       return true;

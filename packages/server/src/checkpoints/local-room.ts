@@ -1,20 +1,20 @@
 import { readdir, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What is kept for later takes at most this share of what would be free without it. */
+/** The cache uses at most this share of the space that would be free without it. */
 const LARGEST_SHARE = 1 / 4;
-/** A draft that nobody has written to for so long was left by a process that was killed. */
+/** A draft that was not written to for this long was left by a killed process. */
 const ABANDONED_MS = 3_600_000;
 const DRAFT = /^\.draft-/;
 
-/** One thing that is kept. */
+/** One cached item. */
 export interface Kept {
   readonly name: string;
   readonly sizeBytes: number;
   readonly usedMs: number;
 }
 
-/** Those that must go, the longest unused first, for the rest to stay below the limit and not to fill the disk. */
+/** The least recently used items that must be removed to stay below the limit and not fill the disk. */
 export async function tooMuch(folder: string, limitBytes: number, kept: readonly Kept[]): Promise<readonly string[]> {
   let totalBytes = kept.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const roomBytes = Math.min(limitBytes, LARGEST_SHARE * ((await freeBytes(folder)) + totalBytes));
@@ -27,12 +27,12 @@ export async function tooMuch(folder: string, limitBytes: number, kept: readonly
   return going;
 }
 
-/** Removes what was being written when a process was killed. */
+/** Removes drafts of killed processes. */
 export async function removeAbandonedDrafts(folder: string): Promise<void> {
   await removeAbandoned(folder, DRAFT, ABANDONED_MS);
 }
 
-/** Removes what has such a name and has not changed for so long. */
+/** Removes files with such a name that have not changed for this long. */
 export async function removeAbandoned(folder: string, name: RegExp, afterMs: number): Promise<void> {
   const names = await readdir(folder).catch(() => []);
   for (const each of names.filter((found) => name.test(found))) {

@@ -4,7 +4,7 @@ import { imageDamaged } from "./image-errors.ts";
 
 const SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 
-/** What a backend hands over to be saved has names that can be unpacked again. */
+/** Checks that names from a backend can be unpacked again. */
 export function checkMemberNames(members: readonly SnapshotMember[]): void {
   const seen = new Set<string>();
   for (const { name } of members) {
@@ -14,7 +14,7 @@ export function checkMemberNames(members: readonly SnapshotMember[]): void {
   }
 }
 
-/** A member's name is a relative path that stays inside the folder it is extracted to, and is there once. */
+/** A member's name is a unique relative path inside the folder that it is extracted to. */
 export function checkNamesIn(image: string, members: readonly { readonly name: string }[]): void {
   const seen = new Set<string>();
   for (const { name } of members) {

@@ -7,19 +7,19 @@ import { decodeFooter, type Footer, FOOTER_BYTES, HEADER_START_BYTES } from "./i
 import { openPlainImage, type OpenPlainImage } from "./plain-image.ts";
 import { readRange } from "./read-range.ts";
 
-/** Holds the footer and nearly every manifest, so that one request gets both. */
+/** Covers the footer and nearly every manifest, so that one request gets both. */
 const TAIL_BYTES = 64 * 1024;
 
 export type OpenImage = OpenPlainImage | OpenBlockImage;
 
-/** Reads and checks what an image says of itself. */
+/** Reads and checks the metadata of an image. */
 export async function openImage(store: ObjectStore, key: string, dataKeys?: DataKeys): Promise<OpenImage> {
   const { sizeBytes, tail, footer } = await readFooter(store, key);
   if (footer.format === 1) return await openPlainImage(store, key, footer, { sizeBytes, tail });
   return await openBlockImage(store, key, footer, { sizeBytes, tail, dataKeys });
 }
 
-/** Where the manifest or the envelope of an image is. */
+/** The position of the manifest or the envelope of an image. */
 async function readFooter(
   store: ObjectStore,
   key: string,
@@ -33,7 +33,7 @@ async function readFooter(
   return { sizeBytes, tail, footer };
 }
 
-/** What an image says of itself to who cannot open it; those of format 1 have no envelope. */
+/** The metadata that is readable without a key; format 1 has no envelope. */
 export async function readAnyEnvelope(
   store: ObjectStore,
   key: string,
@@ -43,7 +43,7 @@ export async function readAnyEnvelope(
   return { sizeBytes, footer, envelope };
 }
 
-/** The ids of the packs that an image names; undefined when it is not there, `image_damaged` when nobody can tell. */
+/** The ids of an image's packs; undefined if it is missing, `image_damaged` if they are unknown. */
 export type PacksOfImage = (store: ObjectStore, imageKey: string) => Promise<readonly string[] | undefined>;
 
 /** None in format 1. Needs no key. */
@@ -56,12 +56,12 @@ export const packsOfImage: PacksOfImage = async (store, key) => {
   }
 };
 
-/** The id of the data key that an image is under; undefined: none, or there is no image that says so. Needs no key. */
+/** The id of an image's data key; undefined: none, or the image is missing. Needs no key. */
 export async function dataKeyOfImage(store: ObjectStore, key: string): Promise<string | undefined> {
   return await readDataKeyOfImage(store, key).catch(nothingIfDamaged);
 }
 
-/** Undefined: it is not encrypted. `image_damaged`: it is not there, or does not say. */
+/** Undefined: it is not encrypted. `image_damaged`: it is missing, or does not say. */
 export async function readDataKeyOfImage(store: ObjectStore, key: string): Promise<string | undefined> {
   return (await readAnyEnvelope(store, key)).envelope?.encryption?.key_id;
 }

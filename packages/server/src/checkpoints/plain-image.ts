@@ -37,7 +37,7 @@ const manifestSchema = z.looseObject({
 
 type Manifest = z.infer<typeof manifestSchema>;
 
-/** One whose manifest was read and holds; its members were not looked at. */
+/** An image whose manifest was read and verified; its members were not checked. */
 export interface OpenPlainImage {
   readonly format: typeof PLAIN_FORMAT;
   readonly key: string;
@@ -47,7 +47,7 @@ export interface OpenPlainImage {
   readonly manifest: Manifest;
 }
 
-/** Some bytes of a member, good until the next ones are asked for. */
+/** Bytes of a member, valid until the next ones are requested. */
 interface Piece {
   readonly member: string;
   readonly bytes: Uint8Array;
@@ -70,7 +70,7 @@ export async function openPlainImage(
   return { format: PLAIN_FORMAT, key, sizeBytes, manifestOffset, manifestSha256, manifest };
 }
 
-/** Reads every byte of an image, checking each digest on the way; throws `image_damaged` with the first that is wrong. */
+/** Reads every byte of an image and checks each digest; throws `image_damaged` with the first error. */
 export async function* readPlainImage(
   store: ObjectStore,
   { key, manifest, manifestOffset }: OpenPlainImage,
@@ -95,15 +95,15 @@ export async function* readPlainImage(
   }
 }
 
-/** Reads an image for nothing but its digests. */
+/** Reads an image only to check its digests. */
 export async function verifyPlainImage(store: ObjectStore, image: OpenPlainImage, options: CallOptions): Promise<void> {
   const report = reporterOf(image, "verifying", options);
   for await (const { bytes } of readPlainImage(store, image, options.signal)) report(bytes);
 }
 
 /**
- * Extracts every member into a folder, checking each digest while writing. When it throws, what lies in the folder must
- * not be used. Nothing is synced: the image stays, and can be extracted again.
+ * Extracts every member into a folder, checking each digest while writing. If it throws, the contents of the folder
+ * must not be used. Nothing is synced: the image stays, and can be extracted again.
  */
 export async function unpackPlainImage(
   store: ObjectStore,
@@ -122,11 +122,11 @@ export async function unpackPlainImage(
     await appendFile(join(into, member), bytes);
     report(bytes);
   }
-  // A kind of a later release is refused by the backend that is asked to load it.
+  // The backend refuses a kind of a later release.
   return { kind, members, requirements };
 }
 
-/** Bytes of an image from its start, handed out in the portions that the caller asks for. */
+/** Bytes of an image from its start, in the portions that the caller requests. */
 class Portions {
   readonly #key: string;
   readonly #chunks: AsyncIterator<Uint8Array>;
@@ -138,7 +138,7 @@ class Portions {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** The next `sizeBytes` bytes, as pieces in order. A piece is good until the next one is asked for. */
+  /** The next `sizeBytes` bytes, in pieces. A piece is valid until the next one is requested. */
   async *take(sizeBytes: number, member?: string): AsyncGenerator<Uint8Array> {
     for (let left = sizeBytes; left > 0;) {
       if (this.#rest.byteLength === 0) {
@@ -182,7 +182,7 @@ function parseManifest(key: string, bytes: Buffer): Manifest {
   return parsed.data;
 }
 
-/** Members lie back to back from the header to the manifest: there is one place for each, and no room between. */
+/** Members are contiguous from the header to the manifest: there is one position for each, without gaps. */
 function checkLayout(key: string, { members }: Manifest, manifestOffset: number): void {
   checkNamesIn(key, members);
   let offset = ALIGNMENT_BYTES;

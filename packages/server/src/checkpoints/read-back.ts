@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 
-/** Of bytes that went by. */
+/** The digest of bytes that passed through. */
 export interface Sum {
   crc: number;
   sizeBytes: number;
@@ -16,7 +16,7 @@ export async function* summing(chunks: AsyncIterable<Uint8Array>, sum: Sum): Asy
   }
 }
 
-/** Throws unless what is stored is what was written. */
+/** Throws unless the stored bytes are what was written. */
 export async function readBack(
   store: ObjectStore,
   key: string,
@@ -35,7 +35,7 @@ export async function readBack(
   });
 }
 
-/** Copies a blob and reads it back; false when the name is taken. */
+/** Copies a blob and reads it back; false if the name is taken. */
 export async function copyBlob(from: ObjectStore, fromKey: string, to: ObjectStore, toKey: string): Promise<boolean> {
   const sum: Sum = { crc: 0, sizeBytes: 0 };
   const { outcome } = await to.write(toKey, summing(from.read(fromKey), sum), { ifAbsent: true });

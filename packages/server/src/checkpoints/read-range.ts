@@ -1,7 +1,7 @@
 import { type ObjectStore, readWhole } from "../store/store.ts";
 import { imageDamaged, imageMissing } from "./image-errors.ts";
 
-/** A part of an image, all of it. */
+/** Reads a part of an image completely. */
 export async function readRange(store: ObjectStore, key: string, start: number, end: number): Promise<Buffer> {
   const bytes = await readWhole(store, key, { start, end });
   if (bytes === undefined) throw imageMissing(key);

@@ -8,8 +8,8 @@ export interface Dated {
 }
 
 /**
- * Those that a rule keeps: the newest ones, and the newest of each of the last hours and days that have any. Hours and
- * days without one do not count, so that what was not used for a while keeps its states.
+ * The states that a rule keeps: the newest ones, and the newest of each of the last hours and days that have any. Hours
+ * and days without one do not count, so that an unused sandbox keeps its states.
  */
 export function keptBy<T extends Dated>(keep: Keep, states: readonly T[]): ReadonlySet<T> {
   const newestFirst = states.toSorted((a, b) => b.ms - a.ms);

@@ -7,22 +7,22 @@ export interface CellChange<T extends Nonced> {
   readonly key: string;
   readonly decode: (body: Uint8Array) => T;
   /**
-   * What the cell is to be but for its nonces, given what it is; undefined: as it is. Asked again whenever somebody else
-   * was faster; throws to give up.
+   * The new content of the cell except for its nonces, given the current one; undefined: unchanged. Called again
+   * whenever another writer was faster; throws to give up.
    */
   readonly change: (present: T | undefined) => T | undefined;
 }
 
 export interface ChangedCell<T> {
-  /** What was there when the change was made. */
+  /** The content before the change. */
   readonly before: T | undefined;
-  /** What was written, or what was left as it was; undefined when there is nothing. */
+  /** What was written, or left unchanged; undefined if there is nothing. */
   readonly after: T | undefined;
 }
 
 /**
- * Changes a cell, however many others do. A swap whose answer was lost may have been applied, and another writer may
- * have been there since: the nonces tell.
+ * Changes a cell with any number of concurrent writers. A swap whose answer was lost may have been applied, and another
+ * writer may have followed: the nonces tell.
  */
 export async function changeCell<T extends Nonced>(
   store: ObjectStore,

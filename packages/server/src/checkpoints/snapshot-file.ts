@@ -3,7 +3,7 @@ import { LockedJsonFile } from "../support/locked-json-file.ts";
 import { parseSnapshot, type StoredSnapshot } from "./snapshot-record.ts";
 import type { SnapshotRepository } from "./snapshot-repository.ts";
 
-/** `snapshots.json`. What is not known in it is kept, also whole entries. */
+/** `snapshots.json`. Unknown fields and entries are kept. */
 const fileSchema = z.looseObject({
   format: z.literal(1),
   snapshots: z.array(z.looseObject({ id: z.string() })),
@@ -11,7 +11,7 @@ const fileSchema = z.looseObject({
 type Content = z.infer<typeof fileSchema>;
 type Entries = readonly Content["snapshots"][number][];
 
-/** The records of snapshots in a file of this machine, for several processes at once. */
+/** Snapshot records in a file of this machine, shared by several processes. */
 export class SnapshotFile {
   readonly path: string;
   readonly #file: LockedJsonFile<Content>;
@@ -25,7 +25,7 @@ export class SnapshotFile {
     return recordsIn((await this.#file.read()).snapshots);
   }
 
-  /** Puts a record in its place, or takes it out. */
+  /** Adds, replaces or removes a record. */
   async put(id: string, snapshot: StoredSnapshot | undefined): Promise<void> {
     await this.#transact((present) => [...present.filter((each) => each.id !== id), ...toList(snapshot)]);
   }
@@ -44,8 +44,8 @@ export class SnapshotFile {
 }
 
 /**
- * Shows the snapshots of a directory store in a file, for people and programs that look there. The store decides: what
- * goes wrong here is told, and changes nothing.
+ * Mirrors the snapshots of a directory store in a file, for people and programs that read it. The store decides: a
+ * failure here is reported, and changes nothing.
  */
 export class SnapshotMirror {
   readonly #file: SnapshotFile;
@@ -60,7 +60,7 @@ export class SnapshotMirror {
     await this.#file.put(id, snapshot).catch(this.#onError);
   };
 
-  /** As the store has them now: other servers may have changed it, or have died on the way. */
+  /** Synchronizes with the store: other servers may have changed it, or died half-way. */
   async rebuild(repository: SnapshotRepository): Promise<void> {
     try {
       const snapshots = await repository.list();

@@ -4,7 +4,7 @@ import { changeCell } from "./snapshot-cell.ts";
 import { checkSnapshotName, decodeName, HISTORY_LENGTH, isSnapshotName, nameKey } from "./snapshot-record.ts";
 import type { StoredName } from "./snapshot-record.ts";
 
-/** Names of snapshots in a store. Each is one cell, so that a name goes from one snapshot to another in one step. */
+/** Snapshot names in a store. Each is one cell, so that a name moves between snapshots in one step. */
 export class SnapshotNames {
   readonly #store: ObjectStore;
 
@@ -12,25 +12,25 @@ export class SnapshotNames {
     this.#store = store;
   }
 
-  /** The id of the snapshot that has the name; it may be gone. */
+  /** The id of the snapshot that has the name; it may have been deleted. */
   async holder(name: string): Promise<string | undefined> {
     return (await this.#read(name))?.snapshot_id ?? undefined;
   }
 
-  /** Whether a snapshot has the name, or had it and has lost it for good. */
+  /** Whether a snapshot has the name, or had it and has lost it finally. */
   async standing(name: string, id: string): Promise<"has" | "had" | "never"> {
     const record = await this.#read(name);
     if (record?.snapshot_id === id) return "has";
     return record?.past.includes(id) === true ? "had" : "never";
   }
 
-  /** Gives the name to a snapshot, whoever has it; tells who had. */
+  /** Gives the name to a snapshot, whoever has it; returns the previous holder. */
   async move(name: string, id: string): Promise<string | undefined> {
     const { before } = await this.#give(name, () => id);
     return before?.snapshot_id === id ? undefined : (before?.snapshot_id ?? undefined);
   }
 
-  /** Gives the name to a snapshot if nobody has it, or only one that is gone. */
+  /** Gives the name to a snapshot if nobody has it, or only a deleted one. */
   async take(name: string, id: string, isThere: (id: string) => Promise<boolean>): Promise<void> {
     for (;;) {
       const seen = await this.holder(name);
@@ -41,12 +41,12 @@ export class SnapshotNames {
     }
   }
 
-  /** The name is free again, unless somebody else has it by now. */
+  /** Frees the name, unless another snapshot has it by now. */
   async release(name: string, id: string): Promise<void> {
     await this.#give(name, (holder) => (holder === id ? null : undefined));
   }
 
-  /** Keeps a snapshot that is about to be removed from getting the name. False when it has it. */
+  /** Keeps a snapshot that is about to be removed from getting the name. False if it has it. */
   async condemn(name: string, id: string): Promise<boolean> {
     if (!isSnapshotName(name)) return true;
     const { after } = await this.#change(name, (present) => {

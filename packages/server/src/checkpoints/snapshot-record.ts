@@ -16,27 +16,27 @@ import { RECORD_DAMAGED_HINT } from "../support/record-damage.ts";
 export const SNAPSHOTS_FOLDER = "snapshots";
 export const SNAPSHOT_NAMES_FOLDER = "snapshot-names";
 
-/** More changes of one record than can be under way at the same time. */
+/** More changes of one record than can happen at the same time. */
 export const HISTORY_LENGTH = 64;
 
 const instanceId = z.string().regex(/^[A-Za-z0-9-]{0,64}$/);
 
 /**
- * `snapshots/{id}/record.json`. It is there before the image, as `saving`, so that an image without a record is nobody's;
- * and it is `ready` only after the image was read back.
+ * `snapshots/{id}/record.json`. It is written before the image, as `saving`, so that an image without a record is
+ * garbage; and it becomes `ready` only after the image was read back.
  */
 const storedSnapshotSchema = z.looseObject({
   format: z.literal(1),
   id: storedTextSchema,
-  /** `saving`: on its way, by its publisher. `removing`: nobody may begin with it any more. */
+  /** `saving`: being written by its publisher. `removing`: no new sandbox may use it. */
   state: z.enum(["saving", "ready", "damaged", "missing", "removing"]),
-  /** What is wrong with one that is damaged or missing. */
+  /** The problem of a damaged or missing one. */
   problem: storedMessageSchema.nullable(),
   /** The server that saved it. */
   publisher: instanceId,
-  /** The name that it was given last. It has it only while the name's own record says so. */
+  /** The name that it was last given. It has it only while the name's own record says so. */
   name: storedTextSchema.nullable(),
-  /** Who is about to remove it; empty once that is decided: then any collection may. */
+  /** The server that is about to remove it; empty once that is decided: then any collection may. */
   removed_by: instanceId.optional(),
   reason: z.enum(["request", "fork", "named", "move"]),
   mode: z.enum(["full", "filesystem", "workspace", "metadata"]),
@@ -44,25 +44,25 @@ const storedSnapshotSchema = z.looseObject({
   labels: storedWordsSchema,
   sandbox_id: storedTextSchema,
   sandbox_name: storedTextSchema.nullable(),
-  /** The snapshot that the captured sandbox had begun with. */
+  /** The snapshot that the captured sandbox was created from. */
   parent: storedTextSchema.nullable(),
   created_at: storedTimeSchema,
-  /** Of the image; null where there is none, because the backend keeps the state itself. */
+  /** The image; null if there is none because the backend keeps the state itself. */
   image_sha256: storedTextSchema.nullable(),
   size_bytes: storedSizeSchema,
-  /** What of that was not in the store before; absent in snapshots of before image format 2. */
+  /** The part that was not in the store before; absent in snapshots from before image format 2. */
   added_bytes: storedSizeSchema.optional(),
-  /** What the backend needs to load it, as the image says too where there is one. */
+  /** The backend's requirements for loading it; the image has them too, if there is one. */
   requirements: z.record(z.string(), z.unknown()).nullable(),
   /** Whether there is a list of files beside the image. */
   has_files: z.boolean(),
   /** For people: where the backend keeps it, and so on. */
   details: storedWordsSchema,
-  /** What a sandbox that is made of it is like. */
+  /** The settings of a sandbox that is created from it. */
   backend: storedTextSchema,
   profile: storedTextSchema.nullable(),
   spec: z.record(z.string(), z.unknown()),
-  /** By what the captured sandbox was asked for, and the hash of what it was made of. */
+  /** The key of the captured sandbox, and the hash of its spec. */
   key: storedTextSchema.nullable().default(null),
   spec_hash: storedTextSchema.nullable().default(null),
   flags: z.looseObject({
@@ -72,15 +72,15 @@ const storedSnapshotSchema = z.looseObject({
     on_disconnect: z.enum(["keep", "checkpoint"]),
   }),
   idle_timeout: storedSecondsSchema,
-  /** What was promised of the captured sandbox; absent in older records. */
+  /** The max_loss of the captured sandbox; absent in older records. */
   max_loss: maxLossSchema.nullable().optional().catch(undefined),
-  /** Which saved states of the captured sandbox stay; absent in older records. */
+  /** The retention of the captured sandbox; absent in older records. */
   retention: storedRetentionSchema.optional(),
-  /** What its image and its list of files are encrypted with; absent or null: as its server said. */
+  /** The encryption of its image and its file list; absent or null: the server's default. */
   encryption: encryptionSchema.nullable().optional(),
-  /** Whether it stays until somebody unpins it; absent: it is not pinned. */
+  /** Whether it is kept until it is unpinned; absent: it is not pinned. */
   pinned: z.boolean().optional(),
-  /** The last test restore, which engine did it, or why it could not; absent or null: that is not how it went. */
+  /** The last test restore with its engine, or its failure; absent or null: not the result. */
   proven: z.looseObject({ at: storedTimeSchema, engine: storedTextSchema }).nullable().optional(),
   unproven: z.looseObject({ at: storedTimeSchema, reason: storedMessageSchema }).nullable().optional(),
   nonce: storedTextSchema,
@@ -103,7 +103,7 @@ const storedNameSchema = z.looseObject({
 });
 export type StoredName = z.infer<typeof storedNameSchema>;
 
-/** What both sorts of records have: by it a writer whose answer was lost finds out that it was heard. */
+/** Common to both kinds of records: lets a writer whose answer was lost find out whether it was applied. */
 export type Nonced = Pick<StoredSnapshot, "nonce" | "history">;
 
 export function parseSnapshot(value: unknown, id: string): StoredSnapshot {
@@ -140,7 +140,7 @@ export function isSnapshotId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 }
 
-/** Names look different from ids, so that what is asked for is never something else. */
+/** Names look different from ids, so that a request is never ambiguous. */
 export function checkSnapshotName(name: string): void {
   if (isSnapshotName(name) && !isSnapshotId(name)) return;
   throw new SandboxerError("bad_request", `"${name}" is not a valid snapshot name.`, {

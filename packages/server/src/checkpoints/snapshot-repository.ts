@@ -38,21 +38,21 @@ import { removeSnapshot, SnapshotSave } from "./snapshot-save.ts";
 const READS_AT_ONCE = 16;
 
 export interface SnapshotRepositoryOptions {
-  /** The id by which others see whether this server lives. */
+  /** The id by which others see whether this server is alive. */
   readonly publisher: () => string;
   readonly images?: ImageStore;
-  /** Whether states may be kept here, or only records of what backends keep themselves; absent: they may. */
+  /** Whether states may be stored here, or only records of what backends keep themselves; absent: they may. */
   readonly keepsBytes?: boolean;
-  /** Told of each change, with what is there now; undefined: it is gone. For a view of them elsewhere. */
+  /** Called for each change with the current record; undefined: it was removed. For a mirror elsewhere. */
   readonly onChange?: (id: string, snapshot: StoredSnapshot | undefined) => Promise<void>;
 }
 
 /**
- * Snapshots in a store, where every server sees them. What it hands out are those that are there: not those on their way
- * in or out. The `name` of a record is the one that it has now. Unknown ids are `snapshot_not_found`.
+ * Snapshots in a store, where every server sees them. It only returns complete ones: not those being saved or removed.
+ * The `name` of a record is its current one. Unknown ids are `snapshot_not_found`.
  */
 export class SnapshotRepository {
-  /** Whether it can keep the bytes of a state, or records only. */
+  /** Whether it can store the bytes of a state, or only records. */
   readonly keepsBytes: boolean;
   readonly #store: ObjectStore;
   readonly #images: ImageStore;
@@ -67,7 +67,7 @@ export class SnapshotRepository {
     this.keepsBytes = options.keepsBytes ?? true;
   }
 
-  /** Announces the snapshot, has it captured, and keeps it. On failure nothing of it is left that counts. */
+  /** Announces the snapshot, captures it, and keeps it. On failure nothing of it is left that counts. */
   async save(
     snapshot: NewSnapshot,
     capture: () => Promise<CapturedState>,
@@ -91,7 +91,7 @@ export class SnapshotRepository {
   async get(idOrName: string): Promise<StoredSnapshot | undefined> {
     if (isSnapshotId(idOrName)) return await this.#readPresent(idOrName);
     if (!isSnapshotName(idOrName)) return undefined;
-    // A name goes over in one step, and then what had it may go: the second look finds what has it now.
+    // A name moves in one step, and then the previous holder may be removed: the second look finds the current one.
     for (let tried: string | undefined; ;) {
       const id = await this.#names.holder(idOrName);
       if (id === undefined || id === tried) return undefined;
@@ -101,7 +101,7 @@ export class SnapshotRepository {
     }
   }
 
-  /** In no particular order. One damaged record does not hide the others; `onDamaged` hears of it. */
+  /** In no particular order. A damaged record does not hide the others; `onDamaged` is told. */
   async list(onDamaged?: (id: string, error: SandboxerError) => void): Promise<readonly StoredSnapshot[]> {
     const folders = await Array.fromAsync(this.#store.listFolders(SNAPSHOTS_FOLDER));
     const read = async (id: string): Promise<StoredSnapshot | undefined> =>
@@ -114,14 +114,14 @@ export class SnapshotRepository {
     return found.filter((each) => each !== undefined);
   }
 
-  /** Puts the state into an existing, empty folder. A state that is damaged or missing is marked so, and an error. */
+  /** Extracts the state into an existing, empty folder. A damaged or missing state is marked so, and an error. */
   async load(id: string, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
     return await this.#marking(id, async (snapshot) =>
       this.#images.unpack(await this.#open(snapshot, options), into, options),
     );
   }
 
-  /** Looks at every byte; the record says what was found. */
+  /** Checks every byte; the record gets the result. */
   async verify(id: string, options: CallOptions & KeyOptions = {}): Promise<StoredSnapshot> {
     try {
       await this.#marking(id, async (snapshot) => this.#images.verify(await this.#open(snapshot, options), options));
@@ -133,12 +133,12 @@ export class SnapshotRepository {
     }
   }
 
-  /** Throws what {@link load} would for want of a key. */
+  /** Throws as {@link load} would for a missing key. */
   async checkKey(id: string, options: KeyOptions): Promise<void> {
     await this.#images.checkKey(imageKey(id), options);
   }
 
-  /** Writes down what somebody found who has looked at every byte. One that has gone meanwhile needs it no more. */
+  /** Records the result of a full check. A snapshot that was removed meanwhile does not need it. */
   async note(id: string, state: "ready" | "damaged" | "missing", problem: string | null): Promise<void> {
     try {
       await this.#mark(id, state, problem);
@@ -147,12 +147,12 @@ export class SnapshotRepository {
     }
   }
 
-  /** The encoded list of files; undefined when there is none. */
+  /** The encoded file list; undefined if there is none. */
   async readFiles(id: string, options: KeyOptions = {}): Promise<Uint8Array | undefined> {
     const snapshot = await this.#readAny(id);
     if (snapshot === undefined) throw snapshotNotFound(id);
     if (!snapshot.has_files) return undefined;
-    // Not even one that is said to be there is needed for anything but comparing.
+    // The list is only needed for comparisons, so even a missing one is not an error.
     const stored = await readWhole(this.#store, filesKey(id));
     return stored && (await this.#images.unsealed(id, stored, options));
   }
@@ -162,7 +162,7 @@ export class SnapshotRepository {
     if (present === undefined) throw snapshotNotFound(id);
     if (typeof name === "string") await this.#names.take(name, id, (other) => this.#isThere(other));
     const amending = this.#change(id, (record) => {
-      // Whoever removes it has looked at it already: what is changed now would be lost.
+      // The removal has already read it: a change now would be lost.
       if (record.state === "removing") throw snapshotNotFound(id);
       return {
         ...record,
@@ -185,8 +185,8 @@ export class SnapshotRepository {
   }
 
   /**
-   * Removes a snapshot, unless `refuse` throws. It is asked twice: the second time nobody can begin with the snapshot any
-   * more, so that whoever has begun is seen, and whoever has not finds out.
+   * Removes a snapshot, unless `refuse` throws. It is called twice: at the second time no sandbox can be created from
+   * the snapshot any more, so that earlier creations are seen, and later ones fail.
    */
   async remove(id: string, refuse: (present: StoredSnapshot) => Promise<void>): Promise<void> {
     const present = await this.#readPresent(id);
@@ -206,7 +206,7 @@ export class SnapshotRepository {
       await this.#swap(id, ifOurs({ state }));
       throw error;
     }
-    // From here on it goes, whoever removes it: a collection does when this is cut short.
+    // From here on it will be removed: a collection does it if this is interrupted.
     await this.#swap(id, ifOurs({ removed_by: "" }));
     await this.#images.removing(snapshotHolder(id), [imageKey(id)], async () => await removeSnapshot(this.#store, id));
     await removeOwnPacks(this.#store, id, snapshotFolder(id));
@@ -233,7 +233,7 @@ export class SnapshotRepository {
     return (await this.#readPresent(id)) !== undefined;
   }
 
-  /** One that is neither on its way in nor on its way out, with the name that it has now. */
+  /** A snapshot that is neither being saved nor removed, with its current name. */
   async #readPresent(id: string): Promise<StoredSnapshot | undefined> {
     const record = await this.#readAny(id);
     return record === undefined || record.state === "removing" ? undefined : await this.#withName(record);
@@ -245,7 +245,7 @@ export class SnapshotRepository {
     return name === null || (await this.#names.holder(name)) === id ? record : { ...record, name: null };
   }
 
-  /** Whoever has begun with one that is being removed gets it. */
+  /** A creation that began before the removal still gets it. */
   async #readAny(id: string): Promise<StoredSnapshot | undefined> {
     const cell = isSnapshotId(id) ? await this.#store.readCell(recordKey(id)) : undefined;
     const record = cell === undefined ? undefined : decodeSnapshot(id, cell.body);
@@ -258,7 +258,7 @@ export class SnapshotRepository {
     throw imageDamaged(image.key, "it is not the image that the snapshot's record names");
   }
 
-  /** What cannot be used is marked, so that nobody has to find it out again. */
+  /** Marks an unusable snapshot, so that nobody has to find out again. */
   async #marking<Result>(id: string, work: (snapshot: StoredSnapshot) => Promise<Result>): Promise<Result> {
     const snapshot = await this.#readAny(id);
     if (snapshot === undefined) throw snapshotNotFound(id);
@@ -267,7 +267,7 @@ export class SnapshotRepository {
     } catch (thrown) {
       const error = asSandboxerError(thrown);
       if (error.code !== "image_damaged") throw thrown;
-      // Removed meanwhile is not damaged.
+      // A snapshot that was removed meanwhile is not damaged.
       if ((await this.#readAny(id)) === undefined) throw snapshotNotFound(id);
       const state = error.details["problem"] === "missing" ? "missing" : "damaged";
       await this.#mark(id, state, error.message);

@@ -13,15 +13,15 @@ import { filesKey, imageKey, recordKey, snapshotFolder, type StoredSnapshot } fr
 import type { SnapshotPayload } from "../backends/backend.ts";
 
 /**
- * One snapshot on its way into a store: announced while it is captured, then its image, then the word that it is ready.
- * If this server is taken for dead meanwhile, the announcement is condemned by collection, and the last word fails.
+ * One snapshot on its way into a store: announced while it is captured, then its image, then marked as ready. If this
+ * server is considered dead meanwhile, a collection condemns the announcement, and the last step fails.
  */
 export class SnapshotSave {
   readonly #store: ObjectStore;
   readonly #images: ImageStore;
   readonly #snapshot: NewSnapshot;
   readonly #publisher: string;
-  /** What it is under, once that is known. */
+  /** Its encryption, once known. */
   #dataKeyId: string | undefined;
 
   constructor(store: ObjectStore, images: ImageStore, snapshot: NewSnapshot, publisher: string) {
@@ -36,7 +36,7 @@ export class SnapshotSave {
     { presentedKey, ...options }: CallOptions & WriteImageOptions & KeyOptions,
   ): Promise<StoredSnapshot> {
     const announced = this.#announce();
-    // Met below, after the capture.
+    // A failure surfaces below, after the capture.
     announced.catch(() => {});
     try {
       const captured = await capture();
@@ -99,29 +99,31 @@ export class SnapshotSave {
     return after;
   }
 
-  /** What stays when this fails is for collection: its record says whose it was, or that it is nobody's. */
+  /** Leftovers of a failure are for garbage collection: the record names their server, or none. */
   async #withdraw(): Promise<void> {
     const { id } = this.#snapshot;
     const { after } = await changeSnapshot(this.#store, id, (present) =>
       present?.state === "saving" ? { ...present, state: "removing", removed_by: "" } : undefined,
     );
-    // It may be ready in spite of the error, when the answer to that was lost.
+    // It may be ready in spite of the error, if the answer was lost.
     if (after !== undefined && after.state !== "removing") return;
     await removeSnapshot(this.#store, id);
     if (this.#dataKeyId !== undefined) await this.#images.release(this.#dataKeyId, snapshotHolder(id));
   }
 }
 
-/** Removes one that nobody can begin with any more: its record last, by which a removal that was cut short is seen. */
+/**
+ * Removes a snapshot that no sandbox can be created from any more: its record last, which shows an interrupted removal.
+ */
 export async function removeSnapshot(store: ObjectStore, id: string): Promise<void> {
   await store.delete(imageKey(id));
   await store.delete(filesKey(id));
   await store.deleteCell(recordKey(id));
-  // From here on nobody can publish under this id: what is left is an empty folder, or what a dead server still writes.
+  // From here on nobody can publish under this id: only an empty folder is left, or what a dead server still writes.
   await store.deleteTree(snapshotFolder(id));
 }
 
-/** What a record says before there is anything to say of its state. */
+/** The record before anything is known of the state. */
 export function announcement(snapshot: NewSnapshot, publisher: string): StoredSnapshot {
   return {
     ...snapshot,
@@ -140,7 +142,7 @@ export function announcement(snapshot: NewSnapshot, publisher: string): StoredSn
   };
 }
 
-/** The plain words among what a backend says of a state: where it keeps it, how large it is there. */
+/** The plain facts in a backend's description of a state: where it is kept, how large it is there. */
 function detailsOf({ requirements }: SnapshotPayload): Record<string, string> {
   const { record } = requirements;
   const words = { ...requirements, ...(typeof record === "object" ? record : {}) };

@@ -4,7 +4,7 @@ import type { CallOptions } from "../support/call-options.ts";
 import type { KeyOptions } from "./data-keys.ts";
 import type { StoredSnapshot } from "./snapshot-record.ts";
 
-/** What is known of a snapshot before it is taken. */
+/** The facts about a snapshot before it is taken. */
 export type NewSnapshot = Pick<
   StoredSnapshot,
   | "id"
@@ -30,12 +30,12 @@ export type NewSnapshot = Pick<
 
 export interface CapturedState {
   readonly state: SnapshotPayload;
-  /** The list of files, encoded; absent where the backend has no files. */
+  /** The encoded file list; absent if the backend has no files. */
   readonly files?: Uint8Array;
 }
 
 export interface SaveSnapshotOptions extends CallOptions, KeyOptions {
-  /** Whether a name that another snapshot has goes over; else that is `name_taken`. */
+  /** Whether the name moves from another snapshot that has it; otherwise `name_taken`. */
   readonly replaceName: boolean;
   /** The key of the image that its state resembles most. */
   readonly base?: string | undefined;
@@ -51,7 +51,7 @@ export interface SnapshotChanges {
   readonly name?: string | null | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly pinned?: boolean | undefined;
-  /** How a test restore went. */
+  /** The result of a test restore. */
   readonly proof?: Pick<StoredSnapshot, "proven" | "unproven"> | undefined;
 }
 

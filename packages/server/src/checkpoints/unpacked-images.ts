@@ -9,10 +9,9 @@ const NAME = /^[0-9a-f]{64}$/;
 const IMAGE = ".image";
 
 /**
- * Members of images as they are, on this machine's disk, under the image's digest: those that were just saved here, and
- * those that were unpacked here. They are linked in and out, never copied, and nobody writes to them: whoever has taken
- * them keeps them when they go from here. Whoever takes them holds them against the image again. Failures are misses: the
- * image is in the store.
+ * Members of images as plain files on this machine, under the image's digest: images that were just saved or unpacked
+ * here. They are hard-linked in and out, never copied, and never written to: a user keeps its links when they are
+ * removed here, and must compare them with the image again. Failures are misses: the image is in the store.
  */
 export class UnpackedImages {
   readonly #folder: string;
@@ -23,7 +22,9 @@ export class UnpackedImages {
     this.#limitBytes = limitBytes;
   }
 
-  /** Keeps members of an image of the store, which must be files of the same file system that nobody writes to any more. */
+  /**
+   * Keeps members of an image of the store, which must be files of the same file system that nobody writes to any more.
+   */
   async keep(sha256: string, members: readonly SnapshotMember[], imageKey: string): Promise<void> {
     const sizeBytes = members.reduce((sum, member) => sum + member.sizeBytes, 0);
     if (sizeBytes > this.#limitBytes) return;
@@ -39,7 +40,7 @@ export class UnpackedImages {
     await this.#evict().catch(() => {});
   }
 
-  /** Lays the members into a folder; false when they are not all here, and then nothing was laid there. */
+  /** Links the members into a folder; false if some are missing, and then nothing was linked. */
   async take(sha256: string, names: readonly string[], into: string): Promise<boolean> {
     const from = this.#path(sha256);
     const linked: string[] = [];
@@ -58,7 +59,7 @@ export class UnpackedImages {
     }
   }
 
-  /** Where members lie; empty when they are not all here. They may go at any time. */
+  /** The paths of members; empty if some are missing. They may be removed at any time. */
   async find(sha256: string, members: readonly Omit<SnapshotMember, "path">[]): Promise<readonly SnapshotMember[]> {
     const found = members.map((member) => ({ ...member, path: join(this.#path(sha256), member.name) }));
     const sizes = await Promise.all(found.map(async ({ path }) => (await stat(path).catch(() => undefined))?.size));
@@ -69,12 +70,12 @@ export class UnpackedImages {
     await rm(this.#path(sha256), { recursive: true, force: true });
   }
 
-  /** Forgets those of images that were removed. */
+  /** Removes those of removed images. */
   async forgetImages(keys: readonly string[]): Promise<void> {
     await this.forgetUnless(async (key) => !keys.includes(key));
   }
 
-  /** Forgets those of which it is not said that their image is in the store, and those that do not say which it is. */
+  /** Removes those whose image is not known to be in the store, and those that do not name it. */
   async forgetUnless(isStored: (imageKey: string) => Promise<boolean>): Promise<void> {
     for (const name of await this.#names()) {
       const key = await readFile(join(this.#path(name), IMAGE), "utf8").catch(() => undefined);

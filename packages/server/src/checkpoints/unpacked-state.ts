@@ -9,21 +9,23 @@ import { isOfLocalCopy, localCopyDiffers } from "./image-errors.ts";
 import type { KeyOptions } from "./data-keys.ts";
 
 export interface UnpackOptions extends CallOptions, KeyOptions {
-  /** Return what lies on this machine at once; it is being held against the image meanwhile. */
+  /** Return the local copy at once, and verify it meanwhile. */
   readonly verifyBeside?: boolean;
-  /** Read what the store has, whatever lies on this machine: who asks wants to know whether others could load it. */
+  /** Read from the store, whatever is on this machine: the caller wants to know whether others could load it. */
   readonly fromStore?: boolean;
 }
 
-/** A state that was loaded, and whether it is what was saved. */
+/** A loaded state, and whether it is what was saved. */
 export interface LoadedState extends SnapshotPayload {
-  /** Rejects with `image_damaged` when it is not; what lay here is then forgotten, and the next load comes from the store. */
+  /**
+   * Rejects with `image_damaged` if it is not; the local copy is then removed, and the next load comes from the store.
+   */
   readonly verified: Promise<void>;
 }
 
 /**
- * The state as it lies on this machine, held against its image like what comes from the store; undefined when it is not
- * here, or differs: then it has been forgotten.
+ * The local copy of the state, verified like data from the store; undefined if there is none, or it differs: then it
+ * was removed.
  */
 export async function takeUnpacked(
   context: ImageContext,
@@ -44,9 +46,9 @@ export async function takeUnpacked(
     if (isOfLocalCopy(error)) await unpacked.forget(manifestSha256);
     throw error;
   });
-  // Met by who loads it.
+  // A failure surfaces in the load.
   verified.catch(() => {});
-  // A kind of a later release is refused by the backend that is asked to load it.
+  // The backend refuses a kind of a later release.
   const state = { kind: manifest.kind, members, requirements: manifest.requirements, verified };
   if (options.verifyBeside === true) return state;
   try {
@@ -59,7 +61,7 @@ export async function takeUnpacked(
   }
 }
 
-/** Sizes first: a file that is longer than it should be has the right blocks too. */
+/** Sizes first: a file that is too long has the right blocks too. */
 async function compareCopy(
   context: ImageContext,
   image: OpenBlockImage,

@@ -7,20 +7,20 @@ import { inSlices } from "../../support/in-slices.ts";
 import { type BlockContents, type OpenBlockImage, readBlockContents } from "./open-block-image.ts";
 import { isDamaged } from "../image-errors.ts";
 
-/** A pack of which an image uses less than this is not used again, so that it can go some day. */
+/** A pack of which an image uses less than this share is not reused, so that it can be removed some day. */
 const SMALLEST_SHARE = 1 / 4;
-/** An image names at most about so many packs; of more, those that it uses least are written anew. */
+/** The approximate limit of packs per image; beyond it, the blocks of the least used ones are written again. */
 const MOST_PACKS = 32;
 
 /** An image that another one can be written against. */
 export interface BaseImage {
   readonly image: OpenBlockImage;
   readonly contents: BlockContents;
-  /** The packs that are worth to be used again. */
+  /** The packs that are worth reusing. */
   readonly usefulPacks: readonly boolean[];
 }
 
-/** Undefined when there is nothing to be used again: then all blocks are new. */
+/** Undefined if nothing can be reused: then all blocks are new. */
 export async function openBase(
   { store, dataKeys }: ImageContext,
   key: string,
@@ -29,7 +29,7 @@ export async function openBase(
   try {
     const image = await openImage(store, key, dataKeys);
     if (image.format === 1 || image.envelope.packs.length === 0) return undefined;
-    // What one key protects is never named, or given away by its likeness, under another.
+    // Data under one key is never referenced, or revealed by similarity, under another.
     if (image.envelope.encryption?.key_id !== encryptionKeyId) return undefined;
     const contents = await readBlockContents(store, image);
     return { image, contents, usefulPacks: await usefulPacks(image, contents) };

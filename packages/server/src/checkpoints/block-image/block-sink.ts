@@ -1,16 +1,16 @@
 import { IN_IMAGE } from "../blocks/block-table.ts";
 import type { PackWriter, WrittenPack } from "../packs/pack-writer.ts";
 
-/** So little is kept in the image itself: a save of a small change is one object. */
+/** Up to this size, new blocks stay in the image itself: a save of a small change is one object. */
 const LARGEST_IN_IMAGE_BYTES = 128 * 1024;
 
-/** Where a block is; changes once, when what was meant for the image goes to a pack after all. */
+/** The location of a block; changes once if the blocks in the image are moved to a pack after all. */
 export interface BlockPlace {
   pack: number;
   offset: number;
 }
 
-/** Takes the new blocks of an image: into the image while they are few, and into packs from then on. */
+/** Collects the new blocks of an image: in the image while they are few, and in packs from then on. */
 export class BlockSink {
   readonly #beginPacks: () => Promise<PackWriter>;
   #inImage: { readonly bytes: Uint8Array; readonly place: BlockPlace }[] = [];

@@ -7,10 +7,10 @@ import type { OpenSession } from "../blocks/block-workers.ts";
 import type { EncodedBlock } from "../blocks/encode-blocks.ts";
 import { type BaseImage, baseMember } from "./base-image.ts";
 
-/** So much goes to a thread at a time. */
+/** The size of one job for a thread. */
 const JOB_BYTES = 8 * BLOCK_BYTES;
 
-/** The blocks of all members, in order. A few jobs are ahead of the consumer, so that all threads have something to do. */
+/** The blocks of all members, in order. A few jobs run ahead of the consumer to keep all threads busy. */
 export async function* encodeMembers(
   session: OpenSession,
   state: SnapshotPayload,
@@ -25,7 +25,7 @@ export async function* encodeMembers(
     const job = jobs.next();
     if (job.done === true) return;
     const blocks = encoded(session, job.value);
-    // Met when its turn comes.
+    // A failure surfaces when its turn comes.
     blocks.catch(() => {});
     underWay.push({ job: job.value, blocks });
   };

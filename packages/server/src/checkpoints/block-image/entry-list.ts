@@ -2,17 +2,17 @@ import type { EncodedBlock } from "../blocks/encode-blocks.ts";
 import { type BlockEntry, CODEC, IN_IMAGE, NO_REFERENCE, readEntry, zeroEntry } from "../blocks/block-table.ts";
 import type { BlockPlace } from "./block-sink.ts";
 
-/** Where the stored bytes of a block of this image are to go. */
+/** Where the stored bytes of a block of this image will be. */
 type Store = (bytes: Uint8Array) => Promise<BlockPlace>;
 
 interface NewEntry extends Omit<BlockEntry, "pack" | "offset"> {
-  /** Filled in at the end: a place may still change. */
+  /** Filled in at the end: a location may still change. */
   readonly place: BlockPlace;
 }
 
 /**
- * The entries of an image that is being written: first those of its members' blocks, in order, then those that these are
- * differences to. What the base has is taken over, with its packs.
+ * The entries of an image that is being written: first those of its members' blocks, in order, then those that these
+ * are differences to. Entries of the base are copied, with their packs.
  */
 export class EntryList {
   readonly #memberBlocks: number;
@@ -61,12 +61,12 @@ export class EntryList {
     }
   }
 
-  /** The base's packs that are used, by their places there, in the order in which the entries number them. */
+  /** The base's packs that are used, by their index there, in the order in which the entries number them. */
   get takenPacks(): readonly number[] {
     return [...this.#usedPacks.keys()];
   }
 
-  /** All entries. The image's own packs are numbered behind those that it has from its base. */
+  /** All entries. The image's own packs are numbered after those from its base. */
   finish(): readonly BlockEntry[] {
     if (this.#entries.length !== this.#memberBlocks)
       throw new RangeError("An image has other blocks than its members.");
@@ -93,7 +93,7 @@ export class EntryList {
     return at;
   }
 
-  /** An entry of the base, with its pack and references as this image numbers them. */
+  /** An entry of the base, with its pack and references renumbered for this image. */
   #adopt(index: number): BlockEntry {
     if (this.#base === undefined) throw new RangeError("There is no base.");
     const entry = readEntry(this.#base, index);

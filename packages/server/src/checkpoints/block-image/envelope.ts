@@ -18,15 +18,15 @@ const BLOCK_FORMATS = [2, 3] as const;
 export type BlockFormat = (typeof BLOCK_FORMATS)[number];
 export const BLOCK_IMAGE_HEADER_BYTES = 16;
 
-/** Sequence numbers that no block has: what is encrypted besides blocks. */
+/** Sequence numbers that no block has, for encrypted data other than blocks. */
 export const TABLE_SEQUENCE = 0xffff_fffe;
 export const MANIFEST_SEQUENCE = 0xffff_ffff;
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const size = z.number().int().nonnegative();
-/** Of a state of a terabyte. */
+/** For a state of a terabyte. */
 const LARGEST_ENTRY_COUNT = 4 * 1024 * 1024;
-/** What a reader takes into memory. */
+/** The memory limit of a reader. */
 const LARGEST_IN_IMAGE_BYTES = 16 * 1024 * 1024;
 const LARGEST_TABLE_BYTES = 512 * 1024 * 1024;
 export const LARGEST_MANIFEST_BYTES = 16 * 1024 * 1024;
@@ -36,7 +36,7 @@ const MOST_MEMBERS = 10_000;
 
 export const envelopeSchema = z.looseObject({
   format: z.literal(BLOCK_FORMATS),
-  /** Fresh for each image; the ids of the packs that were written for it begin with it. */
+  /** Fresh for each image; the ids of its own packs begin with it. */
   writer_id: z.uuid(),
   packs: z
     .array(z.looseObject({ id: z.string().refine(isPackId), size_bytes: size.max(LARGEST_PACK_BYTES) }))
@@ -48,7 +48,7 @@ export const envelopeSchema = z.looseObject({
     entries: size.max(LARGEST_ENTRY_COUNT),
   }),
   manifest: z.looseObject({ size_bytes: size.max(LARGEST_MANIFEST_BYTES), sha256: digest }),
-  /** The data key that everything is encrypted with; null: nothing is. */
+  /** The data key that everything is encrypted with; null: no encryption. */
   encryption: z.looseObject({ key_id: z.string() }).nullable(),
 });
 export type Envelope = z.infer<typeof envelopeSchema>;
@@ -56,7 +56,7 @@ export type Envelope = z.infer<typeof envelopeSchema>;
 const memberSchema = z.looseObject({
   name: z.string().max(1024),
   size_bytes: size,
-  /** Its first entry in the table, and how many are its. */
+  /** Its first entry in the table, and the number of its entries. */
   first_block: size,
   blocks: size,
 });

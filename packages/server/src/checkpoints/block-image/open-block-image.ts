@@ -22,23 +22,23 @@ import {
 import { inSlices } from "../../support/in-slices.ts";
 import { jsonOf } from "../../support/json.ts";
 
-/** A block may refer to two others, and each of these to two, as deep as it goes. */
+/** A block may refer to two others, and each of these to two, up to the maximum depth. */
 const ENTRIES_FOR_A_BLOCK = 2 ** (LARGEST_DEPTH + 1) - 1;
 
-/** An image of format 2 or 3 whose envelope and manifest were read and hold. */
+/** An image of format 2 or 3 whose envelope and manifest were read and verified. */
 export interface OpenBlockImage {
   readonly format: BlockFormat;
   readonly key: string;
-  /** Of the image's own object. */
+  /** The size of the image's own object. */
   readonly sizeBytes: number;
-  /** The digest of the envelope, which vouches for everything else. */
+  /** The digest of the envelope, which covers everything else. */
   readonly manifestSha256: string;
   readonly manifest: BlockManifest;
   readonly envelope: Envelope;
   readonly dataKey: Uint8Array | undefined;
 }
 
-/** What is needed to read its blocks. */
+/** The data for reading its blocks. */
 export interface BlockContents {
   /** In memory that threads can share. */
   readonly table: Buffer;
@@ -110,7 +110,7 @@ export async function readBlockContents(store: ObjectStore, image: OpenBlockImag
   return { table, inImage: bytes.subarray(0, envelope.blocks.size_bytes) };
 }
 
-/** Every block of a member is whole but the last, which is the rest. */
+/** Every block of a member has full size except the last. */
 async function checkSizes({ key, manifest }: OpenBlockImage, table: Buffer): Promise<void> {
   for (const { name, size_bytes: sizeBytes, first_block: firstBlock, blocks } of manifest.members) {
     await inSlices(blocks, (block) => {
@@ -126,7 +126,7 @@ interface Place {
   readonly end: number;
 }
 
-/** The parts lie back to back. */
+/** The parts are contiguous. */
 function placesOf({ blocks, table, manifest }: Envelope): Readonly<Record<"blocks" | "table" | "manifest", Place>> {
   const tableStart = BLOCK_IMAGE_HEADER_BYTES + blocks.size_bytes;
   const manifestStart = tableStart + table.size_bytes;
@@ -179,7 +179,7 @@ function parseManifest(key: string, bytes: Buffer | undefined): BlockManifest {
   return parsed.data;
 }
 
-/** The members' blocks are the first in the table, in order, with no room between. */
+/** The members' blocks are the first in the table, in order, without gaps. */
 function checkMembers(key: string, { members }: BlockManifest, { table }: Envelope): void {
   checkNamesIn(key, members);
   let block = 0;

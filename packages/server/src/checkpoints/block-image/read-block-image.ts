@@ -18,13 +18,13 @@ import { type BlockContents, type OpenBlockImage, readBlockContents } from "./op
 import { inRounds, type NeedsPacks, type Round } from "./reading-rounds.ts";
 
 const FETCHES_AT_ONCE = 4;
-/** So much goes to a thread at a time. */
+/** The size of one job for a thread. */
 const JOB_BLOCKS = 4;
 const SMALL_BLOCKS = 8;
-/** Others who read the same bad copy of a pack may throw the good one away that has come in its place. */
+/** Other readers of the same bad copy of a pack may delete the good one that replaced it. */
 const MOST_ATTEMPTS = 4;
 
-/** Extracts every member into a folder; each block is held against its digest before it is written. */
+/** Extracts every member into a folder; each block is compared with its digest before it is written. */
 export async function unpackBlockImage(
   context: ImageContext,
   image: OpenBlockImage,
@@ -39,7 +39,7 @@ export async function unpackBlockImage(
     await mkdir(dirname(path), { recursive: true });
     const handle = await open(path, "wx", 0o600);
     try {
-      // Zeros are not written: the file has holes where they are.
+      // Zeros are not written: the file has holes there.
       await handle.truncate(sizeBytes);
     } finally {
       await handle.close();
@@ -48,13 +48,13 @@ export async function unpackBlockImage(
   }
   const pathOf = (member: BlockMember): string => join(into, member.name);
   await readMended(context, image, { ...options, phase: "unpacking" }, pathOf);
-  // A kind of a later release is refused by the backend that is asked to load it.
+  // The backend refuses a kind of a later release.
   return { kind, members, requirements };
 }
 
 /**
- * A few kilobytes can say that they are a terabyte. A state is memory and files of a sandbox: what is more than this
- * machine has of both is refused before anything is made of it.
+ * A few kilobytes can claim to be a terabyte. A state is memory and files of a sandbox: a state larger than this
+ * machine's memory and disk is refused before anything is created.
  */
 async function checkFits(context: ImageContext, { key, manifest }: OpenBlockImage, into: string): Promise<void> {
   const stateBytes = manifest.members.reduce((sum, { size_bytes: sizeBytes }) => sum + sizeBytes, 0);
@@ -67,7 +67,7 @@ async function checkFits(context: ImageContext, { key, manifest }: OpenBlockImag
   );
 }
 
-/** Reads an image for nothing but its digests. */
+/** Reads an image only to check its digests. */
 export async function verifyBlockImage(
   context: ImageContext,
   image: OpenBlockImage,
@@ -76,7 +76,7 @@ export async function verifyBlockImage(
   await readMended(context, image, { ...options, phase: "verifying" }, () => undefined);
 }
 
-/** What is damaged, or missing, of the packs that lie here as copies is fetched again before anybody is blamed. */
+/** Damaged or missing local copies of packs are fetched again before the image is reported as damaged. */
 async function readMended(
   context: ImageContext,
   image: OpenBlockImage,
@@ -97,7 +97,7 @@ async function readMended(
   }
 }
 
-/** Holds files that should be an image's members against it, without a look at any pack. */
+/** Compares files that should be an image's members with it, without reading any pack. */
 export async function compareBlockImage(
   context: ImageContext,
   image: OpenBlockImage,
@@ -130,7 +130,7 @@ class BlockImageReading {
     for (const round of await this.#rounds(contents, pathOf)) await this.#readRound(contents, round, onDone);
   }
 
-  /** A session for each: its threads have files open, which take up the disk's room also after the cache has let them go. */
+  /** One session for each: its threads have files open, which use disk space even after the cache has dropped them. */
   async #readRound(contents: BlockContents, round: Round<ReadJob>, onDone: (blocks: number) => void): Promise<void> {
     const { packs } = this.#image.envelope;
     const ids = new Map([...round.packs].map((pack) => [pack, packs[pack]?.id ?? ""]));
@@ -148,7 +148,7 @@ class BlockImageReading {
     }
   }
 
-  /** Packs of a store that is elsewhere lie here meanwhile, no more of them at a time than the cache has room for. */
+  /** Packs of a remote store are cached here meanwhile, no more at a time than the cache has room for. */
   async #rounds(
     { table }: BlockContents,
     pathOf: (member: BlockMember) => string | undefined,
@@ -156,7 +156,7 @@ class BlockImageReading {
     const { store, cache } = this.#context;
     const { packs } = this.#image.envelope;
     const roomBytes = store.localFile === undefined ? cache.limitBytes : Infinity;
-    // Most of many jobs need the same.
+    // Most jobs need the same packs.
     const known = new Map<string, ReadonlySet<number>>();
     const jobs: ReadJob[] = [];
     const planned = [...this.#jobs(pathOf)];
@@ -202,7 +202,7 @@ class BlockImageReading {
     for (const pack of packs) packFiles.push([pack, await this.#fileOf(fetches, pack, member)]);
     const result = await session.run({ kind: "decode", ...job, packFiles });
     if (result.kind !== "damaged") return;
-    // Of a store that has vanished every pack is missing, and none is damaged.
+    // If the store has disappeared, every pack is missing, and none is damaged.
     await this.#context.store.verify?.();
     const id = this.#image.envelope.packs[result.pack]?.id;
     if (id !== undefined && this.#context.store.localFile === undefined) await this.#context.cache.forget(id);
@@ -228,7 +228,7 @@ interface PlannedJob {
 
 type ReadJob = PlannedJob & NeedsPacks;
 
-/** Opens the blocks of an image to be read; `blockCount` is how many will be. */
+/** Opens the blocks of an image for reading; `blockCount` is how many will be read. */
 export function openReading(
   { workers }: Pick<ImageContext, "workers">,
   { envelope, dataKey }: OpenBlockImage,
@@ -241,7 +241,7 @@ export function openReading(
   return blockCount <= SMALL_BLOCKS ? openHere(session) : workers.open(session);
 }
 
-/** The packs that blocks and all that they are made from are in. */
+/** The packs of blocks and of everything that they depend on. */
 export function packsOf(
   table: Buffer,
   { firstBlock, blockCount }: Pick<DecodeJob, "firstBlock" | "blockCount">,
@@ -255,7 +255,9 @@ export function packsOf(
   return packs;
 }
 
-/** Brings packs of an image here, a few at a time, and keeps them until it is closed; who needs one waits for it alone. */
+/**
+ * Fetches packs of an image, a few at a time, and keeps them until it is closed; a caller waits only for its own pack.
+ */
 class PackFetches {
   readonly #files: PackFiles;
   readonly #fetches: ReadonlyMap<number, PromiseWithResolvers<string>>;
@@ -278,7 +280,7 @@ class PackFetches {
     void mapAtOnce([...this.#fetches], FETCHES_AT_ONCE, fetch);
   }
 
-  /** Where a pack lies; throws ObjectNotFoundError. */
+  /** The path of a pack; throws ObjectNotFoundError. */
   async file(pack: number): Promise<string> {
     return (await this.#fetches.get(pack)?.promise) ?? "";
   }

@@ -1,4 +1,4 @@
-/** Something to be done, and the packs that are needed for it. */
+/** A job, and the packs that it needs. */
 export interface NeedsPacks {
   readonly packs: ReadonlySet<number>;
 }
@@ -9,9 +9,9 @@ export interface Round<Job> {
 }
 
 /**
- * Divides jobs into rounds, each of which needs packs of no more bytes than there is room for, or is of jobs that all
- * need what one of them does. One round, in the order that they have, where all packs have room at once; else those that
- * need the same packs are together, the largest first.
+ * Divides jobs into rounds whose packs fit into the available room, or whose jobs all need the packs of one of them. If
+ * all packs fit at once, there is one round in the given order; otherwise jobs with the same packs are grouped, largest
+ * first.
  */
 export function inRounds<Job extends NeedsPacks>(
   jobs: readonly Job[],

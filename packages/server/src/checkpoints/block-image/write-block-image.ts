@@ -24,24 +24,25 @@ import { EntryList } from "./entry-list.ts";
 import type { OpenBlockImage } from "./open-block-image.ts";
 import { type BlockFormat, type BlockManifest, type Envelope, MANIFEST_SEQUENCE, TABLE_SEQUENCE } from "./envelope.ts";
 
-/** What is smaller is not worth the way to another thread. */
+/** Smaller data is not worth sending to another thread. */
 const SMALL_BYTES = 2 * 1024 * 1024;
 const STATS_AT_ONCE = 16;
 
-/** All that an image needs is in the store, and this is what is still to be put there under the image's name. */
+/** Everything that an image needs is in the store; this is what remains to be written under the image's name. */
 export interface ReadyImage {
   readonly bytes: Buffer;
   /** The digest that a head or a record names. */
   readonly sha256: string;
-  /** What it takes up with all blocks that it is made of. */
+  /** Its size with all blocks that it consists of. */
   readonly sizeBytes: number;
-  /** What of it was not in the store before. */
+  /** The part that was not in the store before. */
   readonly addedBytes: number;
 }
 
 /**
- * Writes what a state does not share with its base to packs, and hands the image over to be placed. Whatever the image
- * names stays pinned until `place` has ended. What was written for it goes again if that fails, unless it may be there.
+ * Writes blocks that a state does not share with its base to packs, and passes the image on to be placed. Everything
+ * that the image references stays pinned until `place` has ended. On failure the written packs are removed, unless the
+ * image may exist.
  */
 export async function writeBlockImage<Placed>(
   context: ImageContext,
@@ -55,7 +56,7 @@ export async function writeBlockImage<Placed>(
   try {
     return await place(await writing.write());
   } catch (error) {
-    // An image that may be there keeps its packs; collection judges both.
+    // An image that may exist keeps its packs; garbage collection judges both.
     if (!(error instanceof ImageMayBeThereError)) await writing.giveUp(error);
     throw error;
   } finally {
@@ -112,10 +113,10 @@ class BlockImageWriting {
     return this.#assemble(entries.finish(), inImage, [...taken, ...packs], packs);
   }
 
-  /** Removes what nothing will name. */
+  /** Removes packs that nothing will reference. */
   async giveUp(reason: unknown): Promise<void> {
     const error = reason instanceof Error ? reason : new Error(String(reason));
-    // What stays is found by collection, once the pin is gone.
+    // Garbage collection finds leftovers once the pin is removed.
     await this.#sink.abort(error).catch(() => {});
   }
 
@@ -159,7 +160,7 @@ class BlockImageWriting {
     return isSmall ? openHere(session) : this.#context.workers.open(session);
   }
 
-  /** The base vouches for its packs; what was lost since, by whatever way, is written anew while it is at hand. */
+  /** The base vouches for its packs; blocks that were lost since are written again while they are available. */
   async #usablePacks({ image, usefulPacks }: BaseImage): Promise<readonly boolean[]> {
     const { packs } = image.envelope;
     const isUsable = async (pack: number): Promise<boolean> => {
@@ -170,7 +171,7 @@ class BlockImageWriting {
     return await mapAtOnce([...packs.keys()], STATS_AT_ONCE, isUsable, this.#options.signal);
   }
 
-  /** The base's members as they are, where they lie on this machine: to read them takes less than to decode their blocks. */
+  /** The base's members as plain files on this machine: reading them is cheaper than decoding their blocks. */
   async #copiesOf({ manifest, manifestSha256 }: OpenBlockImage): Promise<readonly PlainCopy[]> {
     const members = manifest.members.map(({ name, size_bytes: sizeBytes }) => ({ name, sizeBytes }));
     const found = (await this.#context.unpacked?.find(manifestSha256, members)) ?? [];
@@ -180,7 +181,7 @@ class BlockImageWriting {
     });
   }
 
-  /** Of the base's packs, those that are on this machine: differences are only made to what is at hand. */
+  /** The base's packs that are on this machine: differences are only made to local blocks. */
   async #readable(
     { image, contents, packIds }: BaseImage & { packIds: readonly string[] },
     usable: readonly boolean[],

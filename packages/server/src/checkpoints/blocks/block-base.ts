@@ -8,7 +8,7 @@ export interface BaseMember {
   readonly blockCount: number;
 }
 
-/** Where in the base's entries something alike may be, and the entries that a difference to it refers to. */
+/** Where in the base's entries a similar block may be, and the entries that a difference to it refers to. */
 export interface Likeness {
   readonly reference: number;
   readonly secondReference: number;
@@ -16,7 +16,7 @@ export interface Likeness {
   readonly depth: number;
 }
 
-/** The image that an image is written against: which of its blocks may be named again, and which resemble a new one. */
+/** The image that is written against: which of its blocks may be referenced again, and which resemble a new one. */
 export class BlockBase {
   readonly #reader: BlockReader;
   readonly #usablePacks: readonly boolean[];
@@ -24,7 +24,7 @@ export class BlockBase {
   readonly #inImage = new Map<string, number>();
   readonly #byHint = new Map<number, number>();
 
-  /** `memberBlocks` is how many of the entries are members' blocks; the others are behind them. */
+  /** `memberBlocks` is how many of the entries are members' blocks; the others follow. */
   constructor(
     reader: BlockReader,
     {
@@ -41,17 +41,17 @@ export class BlockBase {
       if (this.#isUsable(entry)) this.#byDigest.set(digestKey(entry.sha256), index);
       if (entry.pack === IN_IMAGE) this.#inImage.set(digestKey(entry.sha256), index);
       if (index >= memberBlocks) continue;
-      // A page that begins several blocks says nothing about where it is.
+      // A page that begins several blocks does not determine a position.
       this.#byHint.set(entry.hint, this.#byHint.has(entry.hint) ? NO_REFERENCE : index);
     }
   }
 
-  /** The entry of a block with these bytes, which a new image may name. */
+  /** The entry of a block with these bytes that a new image may reference. */
   find(sha256: Uint8Array): number | undefined {
     return this.#byDigest.get(digestKey(sha256));
   }
 
-  /** The block of a member that begins with a page of this CRC, when there is just one. */
+  /** The member's block that begins with a page of this CRC, if there is exactly one. */
   blockBeginningWith(hint: number, { firstBlock, blockCount }: BaseMember): number | undefined {
     const index = this.#byHint.get(hint);
     if (index === undefined || index === NO_REFERENCE) return undefined;
@@ -59,8 +59,8 @@ export class BlockBase {
   }
 
   /**
-   * What the base has of a block with these bytes in the image itself, where others cannot name it: to be stored again as
-   * it is, if all that it is made from can be named, and it still gives these bytes.
+   * The base's stored form of a block with these bytes in the image itself, where others cannot reference it: it is
+   * stored again unchanged if everything that it depends on can be referenced, and it still decodes to these bytes.
    */
   findInImage(
     sha256: Uint8Array,
@@ -75,7 +75,7 @@ export class BlockBase {
     return { codec, likeness, bytes: this.#reader.readStored(index) };
   }
 
-  /** What is in a member from a place on, which need not be the beginning of a block; undefined when nothing usable is. */
+  /** The content of a member from a position on, which need not be a block boundary; undefined if nothing is usable. */
   likenessAt(member: BaseMember, position: number): Likeness | undefined {
     const block = Math.floor(position / BLOCK_BYTES);
     if (position < 0 || block >= member.blockCount) return undefined;
@@ -91,14 +91,17 @@ export class BlockBase {
     return this.#reader.readAcross(reference, secondReference, shift, sizeBytes);
   }
 
-  /** About what the block would take by itself: as much as the one at the beginning of the chain does. */
+  /** The approximate stored size of the block on its own: that of the block at the start of its chain. */
   wholeBytes({ reference }: Likeness): number {
     let entry = this.#reader.entry(reference);
     while (entry.codec === CODEC.difference) entry = this.#reader.entry(entry.reference);
     return entry.storedBytes;
   }
 
-  /** The entry of a member's block with just these bytes, which a new image may name, if a copy of it lies here as it is. */
+  /**
+   * The entry of a member's block with exactly these bytes that a new image may reference, if a plain copy of it is on
+   * this machine.
+   */
   findSame(block: Buffer, { firstBlock, blockCount }: BaseMember, position: number): number | undefined {
     const at = position / BLOCK_BYTES;
     if (!Number.isInteger(at) || at < 0 || at >= blockCount) return undefined;
@@ -108,8 +111,8 @@ export class BlockBase {
   }
 
   /**
-   * The block itself, where it may be named and is not at the end of a long chain. Else something that still resembles it:
-   * the beginning of its chain, so that the next ones have room again, or what it is a difference to.
+   * The block itself, if it may be referenced and is not at the end of a long chain. Otherwise something that resembles
+   * it: the start of its chain, so that the next ones have room again, or the block that it is a difference to.
    */
   #standIn(index: number): Likeness | undefined {
     const entry = this.#reader.entry(index);
@@ -120,14 +123,14 @@ export class BlockBase {
     return root === undefined ? this.#likenessOf(index) : this.#across(root, NO_REFERENCE, 0);
   }
 
-  /** The block, or what it is a difference to where it cannot be named itself. */
+  /** The block, or the block that it is a difference to if it cannot be referenced itself. */
   #nameable(index: number): number | undefined {
     const entry = this.#reader.entry(index);
     if (this.#isUsable(entry)) return index;
     return entry.codec === CODEC.difference && entry.shift === 0 ? entry.reference : undefined;
   }
 
-  /** What a difference was taken to. */
+  /** The reference of a difference. */
   #likenessOf(index: number): Likeness | undefined {
     const { reference, secondReference, shift } = this.#reader.entry(index);
     return this.#across(reference, secondReference, shift);
@@ -142,7 +145,7 @@ export class BlockBase {
     return { reference, secondReference, shift, depth };
   }
 
-  /** The block at the beginning of a chain in which nothing has moved. */
+  /** The block at the start of a chain without shifts. */
   #rootOf(entry: BlockEntry): number | undefined {
     let root: number | undefined;
     for (let at = entry; at.codec === CODEC.difference; at = this.#reader.entry(root)) {
@@ -152,7 +155,7 @@ export class BlockBase {
     return root;
   }
 
-  /** Whoever names a difference names what it was taken to as well. */
+  /** A reference to a difference includes its own references. */
   #isUsable(entry: BlockEntry): boolean {
     const { pack, codec } = entry;
     if (codec === CODEC.zero) return true;

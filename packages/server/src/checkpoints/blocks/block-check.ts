@@ -5,8 +5,8 @@ const KEY = Buffer.alloc(16);
 const NONCE = Buffer.alloc(12);
 
 /**
- * The first 8 bytes of a block's GMAC under a key of zeros. It finds what a disk did to a copy, at seven times the speed of a
- * SHA-256, and says nothing against somebody who means harm: what comes from the store is held against its SHA-256.
+ * The first 8 bytes of a block's GMAC under a zero key. It detects disk errors in a local copy, at seven times the
+ * speed of SHA-256, but not attacks: data from the store is compared with its SHA-256.
  */
 export function checkOf(block: Uint8Array): bigint {
   const sum = createCipheriv(ALGORITHM, KEY, NONCE).setAAD(block);

@@ -4,8 +4,8 @@ const TAG_BYTES = 16;
 const NONCE_BYTES = 12;
 
 /**
- * Encrypts what is stored of a block, with AES-256-GCM. Each writer of an image has a key of its own, made from the data
- * key and the writer's fresh id, under which each sequence number is used once; so no pair of key and nonce comes twice.
+ * Encrypts stored blocks with AES-256-GCM. Each writer of an image has its own key, derived from the data key and the
+ * writer's fresh id, under which each sequence number is used once; so no pair of key and nonce repeats.
  */
 export class BlockCipher {
   readonly #dataKey: Uint8Array;
@@ -20,7 +20,7 @@ export class BlockCipher {
     return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Undefined when the bytes are not what was sealed. */
+  /** Undefined if the bytes do not decrypt. */
   open(writerId: string, sequence: number, sealed: Uint8Array): Buffer | undefined {
     if (sealed.byteLength < TAG_BYTES) return undefined;
     const decipher = createDecipheriv("aes-256-gcm", this.#keyOf(writerId), nonceOf(sequence));

@@ -6,7 +6,7 @@ import { BLOCK_BYTES, CODEC, countEntries, IN_IMAGE } from "./block-table.ts";
 import { type PlainCopy, PlainCopies } from "./plain-copies.ts";
 import { BlockEncoder, type EncodedBlock } from "./encode-blocks.ts";
 
-/** An image whose blocks are read, in a form that goes from thread to thread. */
+/** An image whose blocks are read, in a form that can be sent between threads. */
 export interface ReadableImage {
   readonly table: Uint8Array;
   readonly inImage: Uint8Array;
@@ -22,7 +22,7 @@ export interface WritingBase {
   /** How many of its entries are members' blocks. */
   readonly memberBlocks: number;
   readonly usablePacks: readonly boolean[];
-  /** Its members as they are, where they lie on this machine. */
+  /** Its members as plain files on this machine. */
   readonly copies: readonly PlainCopy[];
 }
 
@@ -42,11 +42,11 @@ export interface EncodeJob {
   readonly position: number;
   readonly sizeBytes: number;
   readonly baseMember: BaseMember | undefined;
-  /** Of the first block. */
+  /** The position of the first block. */
   readonly sequence: number;
 }
 
-/** Checks blocks that follow each other, and writes them to a file if one is named. */
+/** Checks consecutive blocks, and writes them to a file if one is given. */
 export interface DecodeJob {
   readonly kind: "decode";
   readonly firstBlock: number;
@@ -55,7 +55,7 @@ export interface DecodeJob {
   readonly into: { readonly path: string; readonly position: number } | undefined;
 }
 
-/** Holds blocks of a file against their digests. */
+/** Compares blocks of a file with their digests. */
 export interface CompareJob {
   readonly kind: "compare";
   readonly firstBlock: number;
@@ -65,13 +65,13 @@ export interface CompareJob {
 
 export type BlockJob = EncodeJob | DecodeJob | CompareJob;
 
-/** A block that is damaged is an answer, not a failure: the caller knows which image it is of. */
+/** A damaged block is a result, not a failure: the caller knows its image. */
 export type BlockResult =
   | { readonly kind: "encoded"; readonly blocks: readonly EncodedBlock[] }
   | { readonly kind: "decoded" }
   | { readonly kind: "damaged"; readonly index: number; readonly pack: number; readonly problem: string };
 
-/** One session's work, in whichever thread. */
+/** The work of one session, in any thread. */
 export class BlockSessionWork {
   readonly #session: BlockSession;
   readonly #reader: BlockReader | undefined;
@@ -132,7 +132,7 @@ export class BlockSessionWork {
     let position = into?.position ?? 0;
     for (let index = firstBlock; index < firstBlock + blockCount; index++) {
       const { codec, rawBytes } = reader.entry(index);
-      // Zeros are there already: the file was made as large as it is to be.
+      // Zeros are already there: the file was created with its final size.
       if (codec !== CODEC.zero) {
         const bytes = reader.read(index);
         if (into !== undefined) writeExactly(this.#descriptorOf(into.path, "r+"), bytes, position);

@@ -7,30 +7,30 @@ import { decompress } from "./compression.ts";
 import { applyDifference, LARGEST_DIFFERENCE_BYTES } from "./difference.ts";
 import type { PlainCopies } from "./plain-copies.ts";
 
-/** How many decoded blocks are kept: neighbours are often made from the same ones. */
+/** How many decoded blocks are cached: neighbours often depend on the same ones. */
 const KEPT_BLOCKS = 12;
 
 const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
 export interface BlockSource {
   readonly table: Buffer;
-  /** What of the image itself its blocks may be in. */
+  /** The part of the image itself that contains blocks. */
   readonly inImage: Uint8Array;
-  /** For each pack of the image, what its id begins with: the id of who wrote it. */
+  /** For each pack of the image, the prefix of its id: the id of its writer. */
   readonly writerIds: readonly string[];
   /** The image's own writer. */
   readonly writerId: string;
   readonly cipher: BlockCipher | undefined;
   /**
-   * What blocks are held against: what somebody is to get, against their digests; what an image is written against, only
-   * against what tells that a disk has changed it, for else the difference would be to something that nobody has.
+   * The checks of blocks: against their digests for data that is handed out; only against disk errors for the base of a
+   * new image, because a difference to a corrupted block would be useless.
    */
   readonly heldAgainst: "digest" | "check";
-  /** The image's members as they are, on this machine, for who writes against it. */
+  /** The image's members as plain files on this machine, for a writer against it. */
   readonly copies?: PlainCopies | undefined;
 }
 
-/** A block whose stored bytes do not give what its entry says. */
+/** A block whose stored bytes do not match its entry. */
 export class BlockDamagedError extends Error {
   readonly index: number;
   readonly pack: number;
@@ -43,7 +43,7 @@ export class BlockDamagedError extends Error {
   }
 }
 
-/** Blocks of one image, read from packs that lie on this machine's disk, each held against its digest. Synchronous: for a worker. */
+/** Blocks of one image, read from local packs, each compared with its digest. Synchronous: for a worker. */
 export class BlockReader {
   readonly #source: BlockSource;
   readonly #packFiles = new Map<number, string>();
@@ -55,7 +55,7 @@ export class BlockReader {
     this.#source = source;
   }
 
-  /** Where packs lie, by their place in the image's list. */
+  /** Paths of packs, by their index in the image's list. */
   addPackFiles(files: readonly (readonly [pack: number, path: string])[]): void {
     for (const [pack, path] of files) this.#packFiles.set(pack, path);
   }
@@ -64,7 +64,7 @@ export class BlockReader {
     return readEntry(this.#source.table, index);
   }
 
-  /** Whether all that a block is made from lies on this machine. */
+  /** Whether everything that a block depends on is on this machine. */
   isAtHand(index: number): boolean {
     if (this.#source.copies?.has(index) === true) return true;
     const entry = this.entry(index);
@@ -74,26 +74,26 @@ export class BlockReader {
   }
 
   /**
-   * The block as it lies here; undefined when it does not, or is not what it was, and for zeros, which need no reading. Stays
-   * as it is while a few others are read.
+   * The plain copy of the block on this machine; undefined if there is none or it changed, and for zeros, which need no
+   * reading. Stays valid while a few others are read.
    */
   readCopy(index: number): Buffer | undefined {
     const entry = this.entry(index);
     return entry.codec === CODEC.zero ? undefined : this.#source.copies?.read(index, entry);
   }
 
-  /** The block's bytes, which are not to be changed; throws {@link BlockDamagedError}. */
+  /** The block's bytes, which must not be changed; throws {@link BlockDamagedError}. */
   read(index: number): Buffer {
     return this.readCopy(index) ?? this.readDecoded(index);
   }
 
-  /** As {@link read}, by what is stored of it. */
+  /** As {@link read}, from its stored bytes. */
   readDecoded(index: number): Buffer {
     const bytes = this.#content(index);
     const entry = this.entry(index);
     const isGood = this.#source.heldAgainst === "digest" ? this.isBlock(index, bytes) : isUnchanged(entry, bytes);
     if (isGood) return bytes;
-    // What it is made from was not looked at: if that is damaged, it is to blame.
+    // Its references were not checked: if one is damaged, that one is reported.
     for (const reference of referencesOf(entry)) this.readDecoded(reference);
     throw new BlockDamagedError(index, entry.pack, "its digest differs");
   }
@@ -105,12 +105,14 @@ export class BlockReader {
     return hash("sha256", bytes, "buffer").equals(sha256);
   }
 
-  /** The bytes from `shift` on in one block and the next, as many as a block of `sizeBytes` has; zeros where there are none. */
+  /**
+   * The bytes from `shift` on in one block and the next, as many as a block of `sizeBytes` has; zeros beyond the end.
+   */
   readAcross(first: number, second: number, shift: number, sizeBytes: number): Buffer {
     return across(this.read(first), second === NO_REFERENCE ? undefined : this.read(second), shift, sizeBytes);
   }
 
-  /** What is stored of a block, decrypted. */
+  /** The stored bytes of a block, decrypted. */
   readStored(index: number): Buffer {
     return Buffer.from(this.#unsealed(index, this.entry(index)));
   }
@@ -122,7 +124,7 @@ export class BlockReader {
     this.#kept.clear();
   }
 
-  /** What the stored bytes give, whatever the digest says. */
+  /** The decoded bytes, whatever the digest says. */
   #content(index: number): Buffer {
     const kept = this.#kept.get(index);
     if (kept !== undefined) return kept;
@@ -136,7 +138,7 @@ export class BlockReader {
   #decode(index: number, entry: BlockEntry): Buffer {
     if (entry.codec === CODEC.zero) return Buffer.alloc(entry.rawBytes);
     const stored = this.#unsealed(index, entry);
-    // What was read is in memory that the next block uses.
+    // The buffer is reused for the next block.
     if (entry.codec === CODEC.raw) return Buffer.from(stored);
     const plain = decompress(stored, entry.codec === CODEC.difference ? LARGEST_DIFFERENCE_BYTES : BLOCK_BYTES);
     if (plain === undefined) throw new BlockDamagedError(index, entry.pack, "it cannot be decompressed");

@@ -9,7 +9,7 @@ export const ENTRY_BYTES = 80;
 export const IN_IMAGE = 0xffff_ffff;
 export const NO_REFERENCE = 0xffff_ffff;
 
-/** How many blocks may have to be read, one after the other, to get one. */
+/** The maximum depth of dependencies of a block. */
 export const LARGEST_DEPTH = 4;
 
 export const CODEC = { zero: 0, raw: 1, zstd: 2, difference: 3 } as const;
@@ -18,23 +18,23 @@ export type Codec = (typeof CODEC)[keyof typeof CODEC];
 export interface BlockEntry {
   /** Of the block's own bytes. */
   readonly sha256: Uint8Array;
-  /** Where its stored bytes are: a pack by its place in the image's list, or {@link IN_IMAGE}. */
+  /** Where its stored bytes are: a pack by its index in the image's list, or {@link IN_IMAGE}. */
   readonly pack: number;
   readonly offset: number;
   readonly storedBytes: number;
   readonly rawBytes: number;
-  /** The how manyeth block its writer stored; what it was encrypted with follows from it. */
+  /** The sequence number of the block at its writer; its encryption depends on it. */
   readonly sequence: number;
   readonly codec: Codec;
-  /** Zero for a block that needs no other; else one more than the greatest of those that it needs. */
+  /** Zero for an independent block; otherwise one more than the greatest depth of its references. */
   readonly depth: number;
-  /** The entries of the one or two blocks that a difference was taken to, and where in them it begins. */
+  /** The entries of the one or two blocks that a difference refers to, and the offset in them. */
   readonly reference: number;
   readonly secondReference: number;
   readonly shift: number;
-  /** CRC-32 of its first page, by which the same content is found again at another place. */
+  /** CRC-32 of its first page, which finds the same content at another position. */
   readonly hint: number;
-  /** A quick look whether a copy on this machine is still the block: see {@link checkOf}. */
+  /** A quick check whether a local copy is still the block: see {@link checkOf}. */
   readonly check: bigint;
 }
 
@@ -82,7 +82,7 @@ export function encodeTable(entries: readonly BlockEntry[]): Buffer {
   return table;
 }
 
-/** A block of nothing but zeros has nothing stored. */
+/** A block of zeros has nothing stored. */
 export function zeroEntry(rawBytes: number): BlockEntry {
   return {
     sha256: new Uint8Array(32),
@@ -101,7 +101,9 @@ export function zeroEntry(rawBytes: number): BlockEntry {
   };
 }
 
-/** Calls `visit` with the pack of a block, and of each that its content depends on. Much cheaper than reading the entries. */
+/**
+ * Calls `visit` with the pack of a block and of each block that it depends on. Much cheaper than reading the entries.
+ */
 export function visitPacks(table: Buffer, index: number, visit: (pack: number) => void): void {
   const at = index * ENTRY_BYTES;
   visit(table.readUInt32LE(at + 32));
@@ -125,7 +127,7 @@ function depthOf(table: Buffer, index: number): number {
   return table.readUInt8(index * ENTRY_BYTES + 53);
 }
 
-/** What is wrong with an entry of a table; undefined for all of them: each can be followed to its end. */
+/** Finds an invalid entry; if there is none, every entry can be resolved. */
 export function faultOfEntry(
   table: Buffer,
   index: number,
@@ -144,7 +146,7 @@ export function faultOfEntry(
   if (entry.shift >= BLOCK_BYTES || (entry.shift > 0 && entry.codec !== CODEC.difference)) return "an impossible shift";
   for (const reference of references) {
     if (reference >= countEntries(table)) return "it refers to a missing block";
-    // So that no chain of references comes back to its beginning.
+    // So that references cannot form a cycle.
     if (depthOf(table, reference) >= entry.depth) return "it refers to a block that depends on as many";
   }
   return undefined;

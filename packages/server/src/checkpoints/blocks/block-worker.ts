@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { type BlockJob, type BlockResult, type BlockSession, BlockSessionWork } from "./block-jobs.ts";
 
-/** What the pool says to a worker. */
+/** Messages from the pool to a worker. */
 export type WorkerMessage =
   | { readonly kind: "open"; readonly sessionId: number; readonly session: BlockSession }
   | { readonly kind: "close"; readonly sessionId: number }
@@ -33,7 +33,7 @@ function answer(sessionId: number, job: BlockJob): void {
   }
 }
 
-/** Lays the bytes of all blocks into one piece of memory of their own, which goes over without being copied. */
+/** Puts the bytes of all blocks into one buffer, which is transferred without copying. */
 function packed(result: BlockResult): { result: BlockResult; transfer: ArrayBuffer[] } {
   if (result.kind !== "encoded") return { result, transfer: [] };
   const sizes = result.blocks.map((block) => (block.kind === "stored" ? block.bytes.byteLength : 0));
@@ -44,7 +44,7 @@ function packed(result: BlockResult): { result: BlockResult; transfer: ArrayBuff
     const bytes = new Uint8Array(memory, at, block.bytes.byteLength);
     bytes.set(block.bytes);
     at += bytes.byteLength;
-    // A digest may lie in memory that it shares with others.
+    // A digest may be a view of shared memory.
     return { ...block, bytes, sha256: new Uint8Array(block.sha256) };
   });
   return { result: { kind: "encoded", blocks }, transfer: [memory] };

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { type BlockJob, type BlockResult, type BlockSession, BlockSessionWork } from "./block-jobs.ts";
 import type { WorkerAnswer, WorkerMessage } from "./block-worker.ts";
 
-/** Threads that had nothing to do for so long are ended; the next job starts new ones. */
+/** Threads that were idle for this long are ended; the next job starts new ones. */
 const IDLE_MS = 60_000;
 const LARGEST_COUNT = 8;
 
@@ -20,7 +20,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Threads that hash, compress and check blocks for everything that this process saves and loads. */
+/** Threads that hash, compress and check blocks for all saves and loads of this process. */
 export class BlockWorkers {
   readonly count = Math.min(availableParallelism(), LARGEST_COUNT);
   readonly #sessions = new Map<number, BlockSession>();
@@ -51,7 +51,7 @@ export class BlockWorkers {
     try {
       this.#dispatchAll();
     } catch (error) {
-      // No thread can be had: whoever waits is told.
+      // No thread can be started: waiting callers get the error.
       for (const { reject } of this.#waiting.splice(0)) reject(error as Error);
     }
   }
@@ -79,7 +79,7 @@ export class BlockWorkers {
   }
 }
 
-/** The same in the caller's thread, for what is so small that a thread would take longer to be told of it. */
+/** Runs the job in the caller's thread, for jobs too small for the overhead of another thread. */
 export function openHere(session: BlockSession): OpenSession {
   const work = new BlockSessionWork(session);
   let isClosed = false;
@@ -119,7 +119,7 @@ class BlockWorker {
   async run(sessionId: number, session: BlockSession, job: BlockJob): Promise<BlockResult> {
     clearTimeout(this.#idle);
     this.#current = Promise.withResolvers();
-    // Only a thread with work keeps the process from ending.
+    // Only a busy thread keeps the process alive.
     this.#thread.ref();
     const { promise } = this.#current;
     if (!this.#known.has(sessionId)) this.#post({ kind: "open", sessionId, session });

@@ -2,14 +2,14 @@ import { Readable } from "node:stream";
 import { constants, createZstdDecompress, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { BLOCK_BYTES } from "./block-table.ts";
 
-/** Large enough that a block is not handed out in many pieces, small enough that the little that a difference needs costs little. */
+/** Large enough that a block is not split into many pieces, small enough for small differences. */
 const FAST = { chunkSize: 64 * 1024, params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 export function compress(bytes: Uint8Array): Buffer {
   return zstdCompressSync(bytes, FAST);
 }
 
-/** Undefined when the bytes are no frame, or one of more than that. */
+/** Undefined if the bytes are not a frame, or one that is too large. */
 export function decompress(bytes: Uint8Array, limitBytes: number): Buffer | undefined {
   try {
     const chunkSize = Math.min(Math.max(limitBytes, 64), BLOCK_BYTES);
@@ -19,7 +19,7 @@ export function decompress(bytes: Uint8Array, limitBytes: number): Buffer | unde
   }
 }
 
-/** Fills memory with what the bytes give, without holding others up. False when they are no frame of just that size. */
+/** Decompresses into memory without blocking others. False if the bytes are not a frame of exactly that size. */
 export async function decompressInto(into: Buffer, bytes: Uint8Array): Promise<boolean> {
   let at = 0;
   try {

@@ -4,10 +4,10 @@ export const PAGE_BYTES = 4096;
 
 /** One bit for each page of a block, the first page's the lowest of the first byte. */
 const BITMAP_BYTES = BLOCK_BYTES / PAGE_BYTES / 8;
-/** So much memory a difference may need. */
+/** The memory limit of a difference. */
 export const LARGEST_DIFFERENCE_BYTES = BITMAP_BYTES + BLOCK_BYTES;
 
-/** Which pages of a block are not the same in another of its size, as the bits of a difference. */
+/** Which pages of a block differ from another of its size, as a bit set. */
 export function changedPages(block: Buffer, other: Buffer): Uint8Array {
   const bitmap = new Uint8Array(BITMAP_BYTES);
   for (let at = 0, page = 0; at < block.byteLength; at += PAGE_BYTES, page++) {
@@ -21,7 +21,7 @@ export function hasChanged(changed: Uint8Array, page: number): boolean {
   return ((changed[page >> 3] ?? 0) & (1 << (page & 7))) !== 0;
 }
 
-/** A block as its difference to another of its size: which pages are not the same, and these, XOR the other's. */
+/** A block as its difference to another of its size: the set of differing pages, and these pages XOR the other's. */
 export function differenceOf(block: Buffer, other: Buffer, changed: Uint8Array, into: Buffer): Buffer {
   into.set(changed);
   let end = BITMAP_BYTES;
@@ -32,7 +32,7 @@ export function differenceOf(block: Buffer, other: Buffer, changed: Uint8Array, 
   return into.subarray(0, end);
 }
 
-/** The block that {@link differenceOf} was given; undefined when this is no difference to a block of that size. */
+/** The block that {@link differenceOf} was given; undefined if this is not a difference to a block of that size. */
 export function applyDifference(difference: Buffer, other: Buffer): Buffer | undefined {
   const changed = difference.subarray(0, BITMAP_BYTES);
   const block = Buffer.allocUnsafeSlow(other.byteLength);
@@ -46,14 +46,14 @@ export function applyDifference(difference: Buffer, other: Buffer): Buffer | und
   return at === difference.byteLength ? block : undefined;
 }
 
-/** A bit beyond the block's end is no page of it. */
+/** A bit beyond the block's end is not a page of it. */
 function* pageRanges(changed: Uint8Array, blockBytes: number): Generator<readonly [from: number, to: number]> {
   for (let at = 0, page = 0; at < blockBytes; at += PAGE_BYTES, page++) {
     if (hasChanged(changed, page)) yield [at, Math.min(at + PAGE_BYTES, blockBytes)];
   }
 }
 
-/** One XOR the other, into `into`, in words of four bytes and what is left in bytes. All three are of one size. */
+/** XORs two buffers into `into`, in words of four bytes and the rest in bytes. All three have the same size. */
 function exclusiveOr(one: Uint8Array, other: Uint8Array, into: Uint8Array): void {
   const { byteLength } = one;
   const aligned = [one, other, into].every(({ byteOffset }) => byteOffset % 4 === 0);

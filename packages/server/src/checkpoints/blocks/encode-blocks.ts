@@ -8,25 +8,25 @@ import { changedPages, differenceOf, hasChanged, LARGEST_DIFFERENCE_BYTES, PAGE_
 
 const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
-/** A difference of at most this share of the block is taken without trying how far the block itself can be compressed, */
+/** A difference of at most this share of the block is used without trying to compress the block itself, */
 const GOOD_SHARE = 1 / 64;
-/** and so is one of this share of what the block that it is made from takes. */
+/** and so is one of at most this share of the stored size of its reference. */
 const GOOD_SHARE_OF_WHOLE = 1 / 4;
-/** With so many pages of the base being the same at one place, there is no need to look for another place. */
+/** With this many equal pages at one position, no other position is tried. */
 const CLOSE_SHARE = 1 / 4;
 const WORD_WEIGHT = 1 / 1000;
-/** With less in common a difference is not worth the try. */
+/** With less in common a difference is not worth trying. */
 const SMALLEST_SHARE = WORD_WEIGHT / 4;
 const MOST_PLACES = 4;
-/** Of the 64 of a block. */
+/** Of the 64 pages of a block. */
 const SAMPLED_PAGES = 8;
 const INCOMPRESSIBLE_SHARE = 0.98;
-/** A block that depends on others must save at least this much against one that does not. */
+/** A dependent block must save at least this much compared to an independent one. */
 const WORTH_SHARE = 3 / 4;
 
 export type EncodedBlock =
   | { readonly kind: "zero"; readonly rawBytes: number }
-  /** The base has it, at this entry. */
+  /** The base has the block, at this entry. */
   | { readonly kind: "known"; readonly index: number }
   | StoredBlock;
 
@@ -42,18 +42,18 @@ export interface StoredBlock {
   readonly bytes: Uint8Array;
 }
 
-/** Turns blocks of one member, in order, into what is stored of them. */
+/** Encodes blocks of one member, in order. */
 export class BlockEncoder {
   readonly #base: BlockBase | undefined;
   readonly #scratch = Buffer.allocUnsafeSlow(LARGEST_DIFFERENCE_BYTES);
-  /** How far the content of the base was found to have moved, in bytes; it stays so for long stretches. */
+  /** How far the content of the base was found to have shifted, in bytes; this is constant over long stretches. */
   #moved = 0;
 
   constructor(base: BlockBase | undefined) {
     this.#base = base;
   }
 
-  /** `position` is where the block begins in its member; `member` what the base has under the member's name. */
+  /** `position` is where the block begins in its member; `member` is the base's member of the same name. */
   encode(block: Buffer, position: number, member: BaseMember | undefined): EncodedBlock {
     const rawBytes = block.byteLength;
     if (block.equals(ZEROS.subarray(0, rawBytes))) return { kind: "zero", rawBytes };
@@ -73,16 +73,16 @@ export class BlockEncoder {
     const isSmaller = plain.byteLength < rawBytes;
     const worthBytes = plain.byteLength * WORTH_SHARE;
     if (asDifference !== undefined && asDifference.bytes.byteLength <= worthBytes) return asDifference;
-    // The block's own memory is used for the next one.
+    // The block's own memory is reused for the next one.
     const bytes = isSmaller ? plain : Buffer.from(block);
     return { ...described, codec: isSmaller ? CODEC.zstd : CODEC.raw, likeness: undefined, bytes };
   }
 
-  /** By some of its pages: what is random, encrypted or compressed is not worth the time that the whole would take. */
+  /** Samples some pages: random, encrypted or compressed data is not worth the time for the whole block. */
   #seemsCompressible(block: Buffer): boolean {
     if (block.byteLength < BLOCK_BYTES) return true;
     for (let sample = 0; sample < SAMPLED_PAGES; sample++) {
-      // In no step that content may have as well.
+      // At an interval that content is unlikely to have as well.
       const at = sample * (SAMPLED_PAGES + 1) * PAGE_BYTES;
       block.copy(this.#scratch, sample * PAGE_BYTES, at, at + PAGE_BYTES);
     }
@@ -90,7 +90,7 @@ export class BlockEncoder {
     return compress(this.#scratch.subarray(0, sampledBytes)).byteLength < sampledBytes * INCOMPRESSIBLE_SHARE;
   }
 
-  /** The difference to what of the base resembles the block most: where it was looked for last, or where a page of it is now. */
+  /** The difference to the most similar content of the base: at the last shift, or where one of its pages is now. */
   #difference(block: Buffer, position: number, member: BaseMember): Difference | undefined {
     let best = this.#candidate(block, member, position - this.#moved);
     if (best === undefined || best.alike < CLOSE_SHARE) {
@@ -118,7 +118,7 @@ export class BlockEncoder {
     return { position, likeness, bytes, changed, alike: shareAlike(block, bytes, changed) };
   }
 
-  /** Some page of this block begins a block of the base, if its content has moved by whole pages. */
+  /** If content has shifted by whole pages, some page of this block begins a block of the base. */
   *#placesInBase(block: Buffer, member: BaseMember): Generator<number> {
     const tried = new Set<number>();
     for (let at = 0; at + PAGE_BYTES <= block.byteLength && tried.size < MOST_PLACES; at += PAGE_BYTES) {
@@ -131,7 +131,7 @@ export class BlockEncoder {
   }
 }
 
-/** What is damaged, has gone from this machine, or is on a disk that fails is no base for anything: the block is at hand. */
+/** A damaged, missing or unreadable block is not used as a base: the new block is complete in memory. */
 function unlessUnreadable<Result>(read: () => Result): Result | undefined {
   try {
     return read();
@@ -142,11 +142,11 @@ function unlessUnreadable<Result>(read: () => Result): Result | undefined {
 
 interface Difference {
   readonly stored: { readonly likeness: Likeness; readonly bytes: Buffer };
-  /** It is taken, whatever the block itself would need. */
+  /** Used whatever the block itself would need. */
   readonly isGood: boolean;
 }
 
-/** Something of the base that a block may be a difference to. */
+/** Content of the base that a block may be a difference to. */
 interface Candidate {
   readonly position: number;
   readonly likeness: Likeness;
@@ -156,8 +156,8 @@ interface Candidate {
 }
 
 /**
- * How much of a block is the same as another's at the same place: whole pages first, for single words are the same at wrong
- * places too where all content is of one kind; these decide only where no page has stayed as it was.
+ * How much of a block equals another at the same position: whole pages first, because single words of uniform content
+ * also match at wrong positions; words decide only if no page is unchanged.
  */
 function shareAlike(block: Buffer, other: Buffer, changed: Uint8Array): number {
   let pages = 0;
@@ -165,7 +165,7 @@ function shareAlike(block: Buffer, other: Buffer, changed: Uint8Array): number {
   for (let at = 0, page = 0; at < block.byteLength; at += PAGE_BYTES, page++) {
     const end = Math.min(at + PAGE_BYTES, block.byteLength);
     if (!hasChanged(changed, page)) pages += 1;
-    // One of each page, at another place in each.
+    // One word of each page, at a different offset in each.
     const word = Math.min(at + ((page * 20) % (PAGE_BYTES - 4)), Math.max(0, end - 4));
     if (end - at >= 4 && block.readInt32LE(word) === other.readInt32LE(word)) words += 1;
   }

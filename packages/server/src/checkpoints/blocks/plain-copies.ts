@@ -2,38 +2,41 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { checkOf } from "./block-check.ts";
 import { BLOCK_BYTES, type BlockEntry } from "./block-table.ts";
 
-/** A member of an image as it is, in a file of this machine: its blocks, by their entries. */
+/** A member of an image as a plain file on this machine: its blocks, by their entries. */
 export interface PlainCopy {
   readonly firstBlock: number;
   readonly blockCount: number;
   readonly path: string;
 }
 
-/** How many blocks are in memory. A search reads up to nine while it holds on to one. */
+/** How many blocks are in memory. A search reads up to nine while it uses one. */
 const HELD_BLOCKS = 16;
 
-/** Blocks of an image that need not be decoded. Each is held against its check; one that differs or cannot be read is not there. */
+/**
+ * Blocks of an image that need not be decoded. Each is compared with its check; a changed or unreadable one counts as
+ * missing.
+ */
 export class PlainCopies {
   readonly #files: readonly PlainCopy[];
   readonly #descriptors = new Map<string, number>();
   readonly #memory: Buffer[] = [];
-  /** By their entries, the one that was asked for longest ago first. */
+  /** By entry, least recently used first. */
   readonly #held = new Map<number, Buffer>();
 
   constructor(files: readonly PlainCopy[]) {
     this.#files = files;
   }
 
-  /** Whether it lies here; it need not be whole. */
+  /** Whether a copy is on this machine; it may be damaged. */
   has(index: number): boolean {
     return this.#fileOf(index) !== undefined;
   }
 
-  /** Stays as it is until {@link HELD_BLOCKS} others have been asked for. */
+  /** Valid until {@link HELD_BLOCKS} others have been requested. */
   read(index: number, { rawBytes, check }: BlockEntry): Buffer | undefined {
     const held = this.#held.get(index);
     if (held !== undefined) {
-      // Who gets it may read as many others as who has just read it from the disk.
+      // Mark the copy as most recently used.
       this.#held.delete(index);
       this.#held.set(index, held);
       return held;

@@ -8,27 +8,33 @@ export const DATA_KEYS_FOLDER = "data-keys";
 const blobName = z.string().regex(/^[0-9a-f]{16}\.[0-9a-f-]{36}$/);
 
 /**
- * `data-keys/{id}.json`: which key a data key is encrypted with, and who needs it. The encrypted key itself is a blob
- * beside it and not in the cell, because stores keep older versions of cells: there a key would outlive its removal.
+ * `data-keys/{id}.json`: the key that encrypts a data key, and its holders. The encrypted key itself is a blob beside
+ * it and not in the cell, because stores keep older versions of cells: there a key would survive its removal.
  */
 const dataKeySchema = z.looseObject({
-  /** 2 where `wrapped` is there, which readers of 1 do not look at. */
+  /** 2 if `wrapped` is present, which readers of 1 ignore. */
   format: z.union([z.literal(1), z.literal(2)]),
   id: z.uuid(),
-  /** `removed`: it is going, and nobody may need it any more. */
+  /** `removed`: it is being removed, and nobody may use it any more. */
   state: z.enum(["kept", "removed"]),
   held_by: z.enum(["server", "client"]),
   /** The name of the server's secret; the fingerprint of a client's key. */
   key: z.string(),
-  /** Of the key that it is encrypted with now. */
+  /** The fingerprint of the key that it is encrypted with now. */
   fingerprint: z.string().regex(/^[0-9a-f]{16}$/),
-  /** Which blob has the key; absent: the one that is called as the fingerprint. No name is used twice. */
+  /** The blob with the key; absent: the one named by the fingerprint. No name is used twice. */
   wrapped: blobName.optional(),
-  /** Blobs that rotations are writing, each announced before it is there. What is neither here nor named may go. */
+  /**
+   * Blobs that rotations are writing, each announced before it exists. Blobs that are neither here nor named may be
+   * removed.
+   */
   announced: z.array(blobName).optional(),
-  /** `sandbox:{id}`, `snapshot:{id}`: whose images may be under it. */
+  /** `sandbox:{id}`, `snapshot:{id}`: the holders whose images may be under it. */
   holders: z.array(z.string()),
-  /** Holders of which a collection has found no image under it. Who has written one takes itself off before it counts. */
+  /**
+   * Holders for which a collection found no image under it. A holder that has written one removes itself before it
+   * counts.
+   */
   leaving: z.array(z.string()).optional(),
   created_at: z.string(),
   nonce: z.string(),
@@ -49,7 +55,7 @@ export function dataKeyCell(id: string): string {
   return `${DATA_KEYS_FOLDER}/${id}.json`;
 }
 
-/** The folder of what a data key's cell does not hold. */
+/** The folder of a data key's blobs. */
 export function wrappedFolder(id: string): string {
   return `${DATA_KEYS_FOLDER}/${id}`;
 }
@@ -59,7 +65,7 @@ export function wrappedKey({ id, fingerprint, wrapped }: NamedBlob): string {
   return `${wrappedFolder(id)}/${wrapped ?? fingerprint}.key`;
 }
 
-/** A name that no rotation has had before, nor will have again. */
+/** A name that no rotation has used or will use again. */
 export function newBlobName(fingerprint: string): string {
   return `${fingerprint}.${randomUUID()}`;
 }
@@ -68,7 +74,7 @@ export function isDataKeyId(id: string): boolean {
   return z.uuid().safeParse(id).success;
 }
 
-/** Undefined for a key that is no data key's cell. */
+/** Undefined for a key that is not a data key's cell. */
 export function dataKeyIdOf(key: string): string | undefined {
   const id = /^data-keys\/([^/]+)\.json$/.exec(key)?.[1];
   return id !== undefined && isDataKeyId(id) ? id : undefined;

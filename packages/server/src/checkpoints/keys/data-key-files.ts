@@ -13,7 +13,7 @@ export async function readDataKey(store: ObjectStore, keyId: string): Promise<St
   return cell === undefined ? undefined : decodeDataKey(keyId, cell.body);
 }
 
-/** Changes the record of a data key; what is not to be changed, or goes already, stays as it is. */
+/** Changes the record of a data key; an unchanged or removed one stays as it is. */
 export async function changeDataKey(
   store: ObjectStore,
   id: string,
@@ -27,13 +27,13 @@ export async function changeDataKey(
   return after;
 }
 
-/** First the key itself: from then on nothing can be read. The cell says until the end that it is going. */
+/** The key blob first: from then on nothing can be read. The cell says until the end that it is being removed. */
 export async function removeDataKey(store: ObjectStore, keyId: string): Promise<void> {
   await store.deleteTree(wrappedFolder(keyId));
   await store.deleteCell(dataKeyCell(keyId));
 }
 
-/** The key of that fingerprint: by its name, or as one of the others. */
+/** The key of that fingerprint: by its name, or any other. */
 export async function serverKeyOf(
   masters: MasterKeys,
   { key, fingerprint }: Pick<StoredDataKey, "id" | "key" | "fingerprint">,
@@ -45,7 +45,7 @@ export async function serverKeyOf(
     try {
       const master = await masters.resolve(name);
       if (master.fingerprint === fingerprint) return master;
-      // That one of the others is another one says nothing.
+      // A mismatch of another key means nothing.
       if (name === key) other = { name, fingerprint: master.fingerprint };
     } catch (error) {
       failure ??= error;

@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** This server cannot open it. */
+/** This server cannot decrypt it. */
 export function keyUnavailable(message: string, details: Readonly<Record<string, unknown>> = {}): SandboxerError {
   return new SandboxerError("key_unavailable", message, { details });
 }
@@ -11,7 +11,7 @@ export function keyRequired(wanted: string): SandboxerError {
   });
 }
 
-/** A key is there, and it is another one than is needed. */
+/** A different key was given than is needed. */
 export function wrongKey(wanted: string, had: string, whose: string): SandboxerError {
   return new SandboxerError("wrong_key", `The data is encrypted with the key ${wanted}, but ${whose} is ${had}.`, {
     details: { fingerprint: wanted, given: had },
@@ -20,7 +20,7 @@ export function wrongKey(wanted: string, had: string, whose: string): SandboxerE
 
 const CODES = ["key_required", "wrong_key", "key_unavailable"];
 
-/** Whether only a key is missing: what is encrypted is not known to be damaged. */
+/** Whether only a key is missing: encrypted data is not known to be damaged. */
 export function isKeyProblem(error: unknown): boolean {
   return error instanceof SandboxerError && CODES.includes(error.code);
 }

@@ -3,9 +3,9 @@ import type { StoredDataKey } from "./data-key-cell.ts";
 import { changeDataKey, removeDataKey } from "./data-key-files.ts";
 
 /**
- * A holder that has no image under a data key any more leaves it in two steps, because it may be writing one. First it is
- * marked. Who was marked before one has looked for its images, and has none, goes while the cell is as it was then: had
- * it written one, it would have taken the mark off, or the image would have been seen.
+ * A holder without images under a data key leaves it in two steps, because it may be writing one. First it is marked. A
+ * holder that was marked before its images were searched, and has none, is removed if the cell is unchanged: had it
+ * written one, it would have removed the mark, or the image would have been seen.
  */
 export async function markLeaving(store: ObjectStore, { id }: StoredDataKey, who: ReadonlySet<string>): Promise<void> {
   await changeDataKey(store, id, (cell) => {
@@ -15,7 +15,7 @@ export async function markLeaving(store: ObjectStore, { id }: StoredDataKey, who
   });
 }
 
-/** `read` is the cell from before the look. The last holder takes the key along; true then. */
+/** `read` is the cell from before the search. The last holder takes the key with it; then true. */
 export async function releaseLeaving(
   store: ObjectStore,
   read: StoredDataKey,

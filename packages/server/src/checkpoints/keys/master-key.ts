@@ -7,8 +7,9 @@ const TAG_BYTES = 16;
 const FINGERPRINT_DIGITS = 16;
 
 /**
- * A key that is in no store: of a secret of this server, or of a client's request. It encrypts data keys, and the keys of
- * records' seals are made from it. Printed, logged or turned into JSON it is its fingerprint, which says nothing of it.
+ * A key that is in no store: a secret of this server, or from a client's request. It encrypts data keys, and the keys
+ * of records' seals are derived from it. Printed, logged or converted to JSON it is its fingerprint, which reveals
+ * nothing.
  */
 export class MasterKey {
   readonly fingerprint: string;
@@ -35,7 +36,7 @@ export class MasterKey {
     return Buffer.concat([nonce, cipher.update(dataKey), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Undefined when it is not what was wrapped with this key for this id. */
+  /** Undefined if it was not wrapped with this key for this id. */
   unwrap(dataKeyId: string, wrapped: Uint8Array): Buffer | undefined {
     if (wrapped.byteLength !== NONCE_BYTES + KEY_BYTES + TAG_BYTES) return undefined;
     const decipher = createDecipheriv("aes-256-gcm", this.#keyFor(dataKeyId), wrapped.subarray(0, NONCE_BYTES));
@@ -47,23 +48,23 @@ export class MasterKey {
     }
   }
 
-  /** Shows somebody who has the same key that this one is here, without the key. */
+  /** Proves possession of this key to someone who has it too, without revealing it. */
   prove(text: string): string {
     const key = Buffer.from(hkdfSync("sha256", this.#bytes, "", "sandboxer proof", KEY_BYTES));
     return createHmac("sha256", key).update(text).digest("base64url");
   }
 
-  /** Whether that is what {@link prove} says of the text. */
+  /** Verifies the result of {@link prove}. */
   isProved(text: string, proof: string): boolean {
     return isSameSecret(proof, this.prove(text));
   }
 
-  /** For the seals of records, and for nothing else. */
+  /** For the seals of records only. */
   recordKey(): Uint8Array {
     return Buffer.from(hkdfSync("sha256", this.#bytes, "", "sandboxer records", KEY_BYTES));
   }
 
-  /** The key as text. Call it where the key is handed over, and keep what it gives nowhere. */
+  /** The key as text. Call it only where the key is used, and do not keep it. */
   reveal(): string {
     return Buffer.from(this.#bytes).toString("base64");
   }

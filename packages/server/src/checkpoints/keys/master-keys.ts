@@ -1,13 +1,13 @@
 import { keyUnavailable } from "./key-errors.ts";
 import type { MasterKey } from "./master-key.ts";
 
-/** The master keys that a server has, by the names of the secrets that hold them. */
+/** The master keys of a server, by the names of their secrets. */
 export interface MasterKeys {
-  /** What is saved without a key of its own is under this one; undefined: it is not encrypted. */
+  /** The default encryption key; undefined: no encryption. */
   readonly defaultName: string | undefined;
-  /** Before the present ones: what is under them can be read. */
+  /** Earlier keys: data under them can be read. */
   readonly oldNames: readonly string[];
-  /** Reads it from where it comes from, each time. `key_unavailable` names the secret and never the value. */
+  /** Reads it from its source, each time. `key_unavailable` names the secret, never the value. */
   resolve(name: string): Promise<MasterKey>;
 }
 
@@ -19,7 +19,7 @@ export const NO_MASTER_KEYS: MasterKeys = {
   },
 };
 
-/** The name under which a key goes on: what was under an old key belongs to the server's present one. */
+/** The current name of a key: data under an old key belongs to the server's current one. */
 export function presentName({ defaultName, oldNames }: MasterKeys, name: string): string {
   return defaultName !== undefined && oldNames.includes(name) ? defaultName : name;
 }

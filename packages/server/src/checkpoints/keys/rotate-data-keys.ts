@@ -7,25 +7,25 @@ import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwr
 import { changeIfNamed, wrapAnew } from "./wrap-anew.ts";
 
 export interface RotateOptions {
-  /** False: say what would be done. */
+  /** False: only report what would be done. */
   readonly apply: boolean;
   readonly signal?: AbortSignal;
 }
 
 export interface Rotation {
-  /** Encrypted with the present key now, or to be. */
+  /** Encrypted with the current key now, or to be. */
   readonly rewrapped: number;
-  /** Encrypted with the present key before. */
+  /** Already encrypted with the current key. */
   readonly current: number;
-  /** Under keys of clients, which this server does not have. */
+  /** Under clients' keys, which this server does not have. */
   readonly client_held: number;
   readonly failed: readonly { readonly data_key: string; readonly error: string; readonly message: string }[];
 }
 
 /**
- * Encrypts every data key with the present value of its master key, instead of an older one. Images stay as they are.
- * What was done stays done, so that one that was cut short is finished by the next; servers may work on the store. Of
- * two rotations to different keys one has each data key, and the other one fails with it unless it knows that key.
+ * Re-encrypts every data key with the current master key. Images stay unchanged. Work that is done stays done, so an
+ * interrupted rotation is finished by the next; servers may use the store. If two rotations to different keys run, one
+ * gets each data key, and the other fails for it unless it knows that key.
  */
 export async function rotateDataKeys(
   store: ObjectStore,
@@ -77,9 +77,9 @@ async function rotate(
   const bytes = unwrapWith(old, id, wrapped);
   if (!apply) return isCurrent ? "current" : "rewrapped";
   const after = isCurrent ? await rename(store, cell, name) : await wrapAnew(store, cell, { name, master, bytes });
-  // It went meanwhile: then what was written goes too, so that nothing can be read.
+  // The key was removed meanwhile: then the new blob is removed too, so that nothing can be read.
   if (after === undefined || after.state === "removed") await removeDataKey(store, id);
-  // Another rotation was faster. If it was to another key, that one counts, and has to be known here to go on.
+  // Another rotation was faster. If it used another key, that one counts, and must be known here to continue.
   else if (after.fingerprint !== fingerprint) return await rotate(store, masters, after, present, apply);
   else await removeOldWrapped(store, masters, id);
   return isCurrent ? "current" : "rewrapped";
@@ -92,7 +92,7 @@ function noPresentKey(key: string): SandboxerError {
   });
 }
 
-/** What the cell says by now, where the blob that it named is not there; undefined: the key is gone, and was to go. */
+/** The current cell if the blob that it named is missing; undefined: the key was removed. */
 async function movedOn(store: ObjectStore, cell: StoredDataKey): Promise<StoredDataKey | undefined> {
   const again = await readDataKey(store, cell.id);
   if (again === undefined || again.state === "removed") return undefined;
@@ -100,16 +100,16 @@ async function movedOn(store: ObjectStore, cell: StoredDataKey): Promise<StoredD
   return again;
 }
 
-/** The same key under its present name. */
+/** The same key under its current name. */
 async function rename(store: ObjectStore, read: StoredDataKey, name: string): Promise<StoredDataKey | undefined> {
   if (read.key === name) return read;
   return await changeIfNamed(store, read, (cell) => ({ ...cell, key: name }));
 }
 
 /**
- * Removes every form of a data key but the one that its cell names: what it was under before, and what rotations that
- * were cut short have left. What others announced is taken back before, so that no cell can come to name it any more;
- * one who is still writing it sees that, and begins anew. What is named can be opened here, or nothing is removed.
+ * Removes every form of a data key except the one that its cell names: earlier ones, and leftovers of interrupted
+ * rotations. Announcements of others are withdrawn first, so that no cell can name their blobs any more; a rotation
+ * that is still writing one sees that, and starts again. Nothing is removed unless the named one can be opened here.
  */
 async function removeOldWrapped(store: ObjectStore, masters: MasterKeys, id: string): Promise<void> {
   const found = await Array.fromAsync(store.list(wrappedFolder(id)), ({ key }) => key);

@@ -8,20 +8,20 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEADER_BYTES = MAGIC.byteLength + ID_CHARACTERS + NONCE_BYTES;
 
-/** Bytes beside an image, under its data key: magic, the key's id, nonce, ciphertext, tag. `what` says what they are of. */
+/** Bytes beside an image, under its data key: magic, the key's id, nonce, ciphertext, tag. `what` describes them. */
 export function sealBytes({ id, bytes }: DataKey, what: string, plain: Uint8Array): Buffer {
   const header = Buffer.concat([MAGIC, Buffer.from(id), randomBytes(NONCE_BYTES)]);
   const cipher = createCipheriv("aes-256-gcm", keyFor(bytes, what), header.subarray(-NONCE_BYTES)).setAAD(header);
   return Buffer.concat([header, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** The id of the data key that bytes are under; undefined: they are not sealed. */
+/** The id of the bytes' data key; undefined: they are not sealed. */
 export function sealedWith(stored: Buffer): string | undefined {
   if (!stored.subarray(0, MAGIC.byteLength).equals(MAGIC)) return undefined;
   return stored.subarray(MAGIC.byteLength, MAGIC.byteLength + ID_CHARACTERS).toString("latin1");
 }
 
-/** Undefined when they are not what was sealed. */
+/** Undefined if they do not decrypt. */
 export function unsealBytes(dataKey: Uint8Array, what: string, stored: Buffer): Buffer | undefined {
   if (stored.byteLength < HEADER_BYTES + TAG_BYTES) return undefined;
   const header = stored.subarray(0, HEADER_BYTES);

@@ -24,12 +24,11 @@ export interface NewDataKey extends DataKey {
 }
 
 /**
- * The data keys of a store: one for each line of images that begins. It is used by whatever is written against an image
- * that has it, under the same master key, and goes when nobody needs it any more: nothing that was encrypted with it can
- * be read from then on, wherever a copy of it is.
- *
- * Who writes is among the holders of a data key before anything is under it. Who has gone leaves them, and the last one
- * takes the key along. Both change one cell, so that one of the two comes first: a key that is going takes no holder.
+ * The data keys of a store: one for each new line of images. Everything that is written against an image with it uses
+ * it too, under the same master key. It is removed when nobody needs it any more: nothing that was encrypted with it
+ * can be read from then on, wherever a copy is. A writer becomes a holder of a data key before anything is under it. A
+ * deleted holder leaves, and the last one removes the key. Both change one cell, so that one of the two comes first: a
+ * key that is being removed accepts no holder.
  */
 export class StoredDataKeys implements DataKeys {
   readonly #store: ObjectStore;
@@ -41,8 +40,8 @@ export class StoredDataKeys implements DataKeys {
   }
 
   /**
-   * What is to be recorded of something new of this choice; null: the server's own key, which may have another name
-   * tomorrow, or none. Asks for the key, so that a lack shows early.
+   * The encryption to record for something new; null: the server's own key, whose name may change, or none. Reads the
+   * key, so that a missing one shows early.
    */
   async settle(choice: KeyChoice): Promise<Encryption | null> {
     const settled = this.#settled(choice.encryption);
@@ -51,14 +50,14 @@ export class StoredDataKeys implements DataKeys {
     return this.isServers(settled) ? null : settled;
   }
 
-  /** What is under this key, by its name of today; null: it is not encrypted. */
+  /** The encryption under this key, by its current name; null: it is not encrypted. */
   named(encryption: Encryption | null | undefined): Encryption | null {
     return this.#settled(encryption);
   }
 
   /**
-   * What a record says, without the name of the server's own key: records of earlier servers have it, and a rotation
-   * gives data keys another name and leaves records as they are.
+   * The recorded encryption, without the name of the server's own key: records of earlier servers have it, and a
+   * rotation renames data keys but leaves records unchanged.
    */
   async recorded(encryption: Encryption | null | undefined, image: string): Promise<Encryption | null> {
     if (encryption?.held_by !== "server") return encryption ?? null;
@@ -68,19 +67,19 @@ export class StoredDataKeys implements DataKeys {
     return under !== undefined && this.isServers(under) ? null : encryption;
   }
 
-  /** Whether it is nobody's in particular: the server's own key. */
+  /** Whether it is the server's own key. */
   isServers(encryption: Encryption): boolean {
     const settled = this.#settled(encryption);
     return settled?.held_by === "server" && settled.key === this.#masters.defaultName;
   }
 
-  /** Whether there are data keys at all: one look instead of one at each image. */
+  /** Whether there are data keys at all: one request instead of one for each image. */
   async isUsed(): Promise<boolean> {
     for await (const _ of this.#store.listCells(DATA_KEYS_FOLDER)) return true;
     return false;
   }
 
-  /** What a data key is under; undefined: there is none. */
+  /** The master key of a data key; undefined: there is none. */
   async encryptionOf(keyId: string): Promise<Encryption | undefined> {
     const cell = await this.#read(keyId);
     return cell && { held_by: cell.held_by, key: cell.key };
@@ -97,14 +96,14 @@ export class StoredDataKeys implements DataKeys {
   }
 
   /**
-   * To be asked after an image was written under a key and before it counts: a collection may have begun to let its holder
-   * go because it had none. False when the key went: then nothing can be read of the image.
+   * Call it after an image was written under a key and before it counts: a collection may have begun to remove its
+   * holder because it had none. False if the key was removed: then the image cannot be read.
    */
   async confirm(keyId: string, holder: string): Promise<boolean> {
     return await this.#hold(await this.#read(keyId), holder);
   }
 
-  /** Takes a data key of another store over as it is, for a holder of this one. Needs no master key. */
+  /** Copies a data key of another store unchanged, for a holder of this one. Needs no master key. */
   async adopt(from: ObjectStore, keyId: string, holder: string): Promise<void> {
     const cell = await readDataKey(from, keyId);
     const wrapped = cell === undefined ? undefined : await readWrapped(from, cell);
@@ -123,12 +122,12 @@ export class StoredDataKeys implements DataKeys {
     return await this.#unwrap(cell, options);
   }
 
-  /** Somebody has no image under it any more; the last one takes it along. */
+  /** A holder has no image under it any more; the last one removes it. */
   async release(keyId: string, holder: string): Promise<void> {
     await this.releaseAll(keyId, (each) => each === holder);
   }
 
-  /** Whether it is gone now. */
+  /** Whether it is removed now. */
   async releaseAll(keyId: string, isGone: (holder: string) => boolean): Promise<boolean> {
     const after = await changeDataKey(this.#store, keyId, (cell) => {
       const holders = cell.holders.filter((holder) => !isGone(holder));
@@ -140,7 +139,7 @@ export class StoredDataKeys implements DataKeys {
     return true;
   }
 
-  /** On a server without a key of its own, what was encrypted with a server's key stays so. */
+  /** On a server without a key of its own, data that was encrypted with a server's key stays encrypted. */
   async #ofBase(base: string | undefined): Promise<Encryption | null> {
     const under = base === undefined ? undefined : await this.encryptionOf(base);
     return under?.held_by === "server" ? this.#settled(under) : null;
@@ -160,7 +159,7 @@ export class StoredDataKeys implements DataKeys {
     return presentedKey;
   }
 
-  /** Undefined when the base's key is another's, is going, or cannot be opened here. */
+  /** Undefined if the base's key belongs to another, is being removed, or cannot be opened here. */
   async #useAgain(
     keyId: string,
     settled: Encryption,
@@ -181,7 +180,7 @@ export class StoredDataKeys implements DataKeys {
     return (await this.#hold(present, holder)) ? { id: keyId, bytes, fresh: false } : undefined;
   }
 
-  /** Makes somebody a holder who stays; false when the key is going. */
+  /** Adds a permanent holder; false if the key is being removed. */
   async #hold(read: StoredDataKey | undefined, holder: string): Promise<boolean> {
     if (read === undefined || read.state === "removed") return false;
     if (isHolder(read, holder)) return true;
@@ -203,13 +202,13 @@ export class StoredDataKeys implements DataKeys {
     const bytes = randomBytes(KEY_BYTES);
     const { fingerprint } = master;
     const created_at = new Date().toISOString();
-    // First the cell: what lies beside none is nobody's.
+    // The cell first: a blob without one belongs to nobody.
     const named = { held_by, key, fingerprint, holders: [holder], created_at };
     await this.#create({ format: 1, id, state: "kept", ...named, nonce: "", history: [] });
     try {
       await this.#store.write(wrappedKey({ id, fingerprint }), [master.wrap(id, bytes)]);
     } catch (error) {
-      // What stays is found by collection, once its holder is gone.
+      // Garbage collection finds leftovers once the holder is removed.
       await this.release(id, holder).catch(() => {});
       throw error;
     }
@@ -221,7 +220,7 @@ export class StoredDataKeys implements DataKeys {
       cell.held_by === "client" ? await this.#masterOf(cell, options) : await serverKeyOf(this.#masters, cell);
     const wrapped = await readWrapped(this.#store, cell);
     if (wrapped !== undefined) return unwrapWith(master, cell.id, wrapped);
-    // Encrypted anew meanwhile: the cell says where.
+    // Re-encrypted meanwhile: the cell names the new blob.
     const again = await this.#read(cell.id);
     if (again === undefined || wrappedKey(again) === wrappedKey(cell)) throw dataKeyGone(cell.id);
     return await this.#unwrap(again, options);
@@ -231,7 +230,7 @@ export class StoredDataKeys implements DataKeys {
     return await readDataKey(this.#store, keyId);
   }
 
-  /** Unless somebody has done so before. */
+  /** Unless it was done before. */
   async #create(cell: StoredDataKey): Promise<void> {
     const { id } = cell;
     const decode = (body: Uint8Array): StoredDataKey => decodeDataKey(id, body);

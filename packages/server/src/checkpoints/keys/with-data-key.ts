@@ -6,15 +6,15 @@ import type { StoredDataKeys } from "./stored-data-keys.ts";
 
 export interface KeyedWrite {
   readonly choice: KeyChoice;
-  /** Whose image it is. */
+  /** The holder of the image. */
   readonly holder: string;
   /** The image that it is written against. */
   readonly base: string | undefined;
 }
 
 /**
- * Writes something under the data key that it is to have, or under none. A key that was made for it goes if that fails,
- * unless an image under it may be there.
+ * Runs a write under its data key, or under none. A key that was created for it is removed on failure, unless an image
+ * under it may exist.
  */
 export async function withDataKey<Result>(
   keys: StoredDataKeys,
@@ -31,13 +31,13 @@ export async function withDataKey<Result>(
     });
   } catch (error) {
     if (error instanceof ImageMayBeThereError) throw error.cause;
-    // What stays is found by collection, once its holder is gone.
+    // Garbage collection finds leftovers once the holder is removed.
     if (dataKey?.fresh === true) await keys.release(dataKey.id, holder).catch(() => {});
     throw error;
   }
 }
 
-/** Opens this one only: what is under another key is not written against, nor given away by its likeness. */
+/** Opens only this key: data under another key is not used as a base, nor revealed by similarity. */
 export function onlyKey(dataKey: DataKey | undefined): DataKeys {
   return {
     open: async (keyId) => {

@@ -5,17 +5,16 @@ import { changeDataKey, readWrapped } from "./data-key-files.ts";
 import type { MasterKey } from "./master-key.ts";
 
 export interface NewWrapping {
-  /** Of the master key. */
+  /** The fingerprint of the master key. */
   readonly name: string;
   readonly master: MasterKey;
   readonly bytes: Uint8Array;
 }
 
 /**
- * Encrypts a data key with another master key, and lets the cell name that: under a name of its own, announced before
- * it is there, read back before it counts. So a blob that a cell has once ceased to name, or that is not announced any
- * more, is never named again, and whoever finds it may remove it at any time. Gives what the cell says then; of two who
- * do this one goes first, and the other one sees it.
+ * Encrypts a data key with another master key, and lets the cell name the new blob: under a name of its own, announced
+ * before it exists, read back before it counts. So a blob that a cell no longer names or announces is never named
+ * again, and may be removed at any time. Returns the resulting cell; if two run, one is first, and the other sees it.
  */
 export async function wrapAnew(
   store: ObjectStore,
@@ -33,7 +32,7 @@ export async function wrapAnew(
   const blob = { id, fingerprint, wrapped };
   await store.write(wrappedKey(blob), [master.wrap(id, bytes)]);
   const written = await readWrapped(store, blob);
-  // Removed by one who has taken back what was announced, or not what was written: nothing changes either way.
+  // Removed after its announcement was withdrawn, or damaged: nothing changes either way.
   if (written !== undefined && master.unwrap(id, written)?.equals(bytes) !== true) throw notWhatWasWritten(id);
   const after = await changeIfNamed(store, read, (cell) =>
     isAnnounced(cell, wrapped) && written !== undefined
@@ -44,7 +43,7 @@ export async function wrapAnew(
   return after;
 }
 
-/** Only while the cell names what it did when it was read, and the key is not going. */
+/** Only while the cell names the same blob as when it was read, and the key is not being removed. */
 export async function changeIfNamed(
   store: ObjectStore,
   read: StoredDataKey,

@@ -1,7 +1,7 @@
-/** How much may wait for its consumer. */
+/** The limit of waiting bytes. */
 const WAITING_BYTES = 4 * 1024 * 1024;
 
-/** Chunks from one that pushes to one that pulls; who pushes waits while much is waiting. */
+/** Chunks from a producer to a consumer; the producer waits while much is waiting. */
 export class ChunkChannel implements AsyncIterable<Uint8Array> {
   readonly #waiting: Uint8Array[] = [];
   #waitingBytes = 0;

@@ -7,12 +7,14 @@ import { unlessDamaged } from "../../support/record-damage.ts";
 
 const CONDEMNED_FOLDER = "condemned";
 
-/** `condemned/{uuid}.json`: packs that a collection is about to remove. No image that is begun from now on may use them. */
+/**
+ * `condemned/{uuid}.json`: packs that a collection is about to remove. No image that begins from now on may use them.
+ */
 const condemnedSchema = z.looseObject({ format: z.literal(1), packs: z.array(z.string()) });
 
 export interface Condemned {
   readonly key: string;
-  /** Undefined when this release cannot read it: then it may name any pack. */
+  /** Undefined if this release cannot read it: then it may name any pack. */
   readonly packs: readonly string[] | undefined;
 }
 
@@ -23,7 +25,7 @@ export async function condemn(store: ObjectStore, uuid: string, packs: readonly 
   return key;
 }
 
-/** All that are there. One that goes while it is being read belongs to a collection that has ended. */
+/** All verdicts. One that disappears while it is read belongs to a finished collection. */
 export async function readCondemned(store: ObjectStore): Promise<readonly Condemned[]> {
   const found: Condemned[] = [];
   for await (const { key } of store.list(CONDEMNED_FOLDER)) {
@@ -35,7 +37,7 @@ export async function readCondemned(store: ObjectStore): Promise<readonly Condem
   return found;
 }
 
-/** To be asked after the packs were pinned: what a collection has condemned before may go, though it is there now. */
+/** Call it after the packs were pinned: a pack that was condemned before may be removed, although it exists now. */
 export async function refuseCondemned(store: ObjectStore, packs: readonly { readonly id: string }[]): Promise<void> {
   const ids = new Set(packs.map(({ id }) => id));
   const condemned = (await readCondemned(store)).some((each) => each.packs?.some((id) => ids.has(id)) ?? true);
@@ -50,9 +52,9 @@ export async function refuseCondemned(store: ObjectStore, packs: readonly { read
 }
 
 /**
- * Keeps every server from naming blocks of these packs again, so that the next save of a sandbox that runs writes anew
- * what is damaged. Who writes an image does not read the blocks that its base has already, and would name them as they are.
- * A pack goes when no image names it any more, and its verdict after it.
+ * Keeps every server from referencing blocks of these packs, so that the next save of a running sandbox writes damaged
+ * blocks again. A writer does not read the blocks that its base already has, and would reference them unchanged. A pack
+ * is removed when no image references it any more, and its verdict after it.
  */
 export async function shunPacks(store: ObjectStore, packs: ReadonlySet<string>): Promise<void> {
   if (packs.size === 0) return;

@@ -8,8 +8,8 @@ const READS_AT_ONCE = 16;
 const IMAGE = /\.img$/;
 
 /**
- * How many bytes a store would have less without some of its images: their own objects, and the packs that no other
- * image names. An image that cannot be read may name any pack, so that then none counts, as none would go.
+ * How many bytes would be freed without some images: their own objects, and the packs that no other image references.
+ * An unreadable image may reference any pack; then no packs count, because none would be removed.
  */
 export async function freedBytes(
   store: ObjectStore,
@@ -22,7 +22,7 @@ export async function freedBytes(
   const packs = new Set(named.flat());
   const going = new Set(imageKeys);
   const others: string[] = [];
-  // Most share nothing with the rest of the store: whoever does is found among all images only.
+  // Most share nothing with the rest of the store: only shared packs need a search of all images.
   if (packs.size > 0) {
     for await (const { key } of store.list("")) if (IMAGE.test(key) && !going.has(key)) others.push(key);
   }

@@ -9,9 +9,9 @@ const REQUESTS_AT_ONCE = 16;
 const IMAGE = /\.img$/;
 
 /**
- * A pack is owned by the sandbox or the snapshot whose image it was written for. An image of anybody else that takes
- * blocks from it marks it as shared first, and the mark stays for as long as the pack does. So a pack without a mark was
- * never used but by its owner's images, and goes with them; one with a mark waits for a collection.
+ * A pack is owned by the sandbox or snapshot whose image it was written for. An image of another owner that takes
+ * blocks from it marks it as shared first, and the mark stays as long as the pack. So a pack without a mark was only
+ * used by its owner's images, and is removed with them; a marked one waits for garbage collection.
  */
 export async function markShared(
   store: ObjectStore,
@@ -24,7 +24,7 @@ export async function markShared(
   });
 }
 
-/** What goes with the images of a sandbox or a snapshot, and what waits for a collection. */
+/** The bytes that are removed with the images of a sandbox or snapshot, and those that wait for garbage collection. */
 export interface RemovedBytes {
   readonly removedBytes: number;
   readonly sharedBytes: number;
@@ -48,7 +48,7 @@ export async function weighRemoval(
   return { removedBytes, sharedBytes: sum(shared.values()) };
 }
 
-/** Removes the packs that only images of their owner have used, once these images are gone. */
+/** Removes the packs that only images of their owner used, once these images are removed. */
 export async function removeOwnPacks(
   store: ObjectStore,
   owner: string,
@@ -63,7 +63,7 @@ export async function removeOwnPacks(
   });
 }
 
-/** An image that is still there, of a save that was under way, keeps its packs as any image does. */
+/** An image of a save in progress that still exists keeps its packs as any image does. */
 async function lookForOwn(
   store: ObjectStore,
   folder: string,

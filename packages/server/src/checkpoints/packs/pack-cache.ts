@@ -11,12 +11,12 @@ import { isPackId, LARGEST_PACK_BYTES, packKey } from "./pack-names.ts";
 import { nextEvent } from "../../support/next-event.ts";
 
 /**
- * Packs of a store that is elsewhere, as files on this machine's disk. What is damaged here is found out by whoever reads
- * it, since every block is held against its digest; {@link forget} then makes room for a good one. Other processes may use
- * the same folder: what one of them removes is a miss.
+ * Packs of a remote store, as files on this machine's disk. Readers detect damage, since every block is compared with
+ * its digest; {@link forget} then makes room for a good copy. Other processes may use the same folder: a pack that one
+ * of them removes is a miss.
  */
 export class PackCache {
-  /** Of what lies here, and of what one who reads an image holds at a time. */
+  /** The limit of cached bytes, and of bytes that one reader holds at a time. */
   readonly limitBytes: number;
   readonly #folder: string;
   readonly #held = new Map<string, number>();
@@ -32,13 +32,13 @@ export class PackCache {
     return join(this.#folder, id);
   }
 
-  /** Brings a pack here unless it is here, and keeps it until {@link release}. Throws ObjectNotFoundError. */
+  /** Fetches a pack unless it is cached, and holds it until {@link release}. Throws ObjectNotFoundError. */
   async hold(store: ObjectStore, id: string, signal?: AbortSignal): Promise<string> {
     this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
     try {
       await this.#going.get(id);
       signal?.throwIfAborted();
-      // The fetch is also for others, and goes on when this one is called off.
+      // The fetch is shared, and continues if this caller is aborted.
       if (!(await this.#touch(id))) {
         await unlessAborted(this.#fetchOnce(store, id), signal);
         await this.#evict().catch(() => {});
@@ -50,7 +50,7 @@ export class PackCache {
     }
   }
 
-  /** Whether a pack is here; held if so. */
+  /** Whether a pack is cached; held if so. */
   async holdIfHere(id: string): Promise<string | undefined> {
     this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
     await this.#going.get(id);
@@ -68,7 +68,7 @@ export class PackCache {
     await rm(this.path(id), { force: true });
   }
 
-  /** A pack that is being written to the store, kept on the way. Failures to keep it are no failures of its writer. */
+  /** A pack that is being written to the store, cached on the way. Failures to cache it do not fail the write. */
   async *keeping(id: string, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const draft = this.#draft();
     const stream = await this.#openDraft(draft);
@@ -77,7 +77,7 @@ export class PackCache {
     try {
       for await (const chunk of chunks) {
         seenBytes += chunk.byteLength;
-        // Copied: the producer may use its memory again.
+        // Copied: the producer may reuse its memory.
         if (stream?.writable === true && !stream.write(Buffer.from(chunk))) await nextEvent(stream, ["drain", "close"]);
         yield chunk;
       }
@@ -139,7 +139,7 @@ export class PackCache {
     return join(this.#folder, `.draft-${randomUUID()}`);
   }
 
-  /** Says that it was used now. */
+  /** Marks it as used now. */
   async #touch(id: string): Promise<boolean> {
     const now = new Date();
     return await utimes(this.path(id), now, now).then(
@@ -154,7 +154,7 @@ export class PackCache {
     else this.#held.set(id, holders);
   }
 
-  /** What is held counts too, but stays. */
+  /** Held packs count too, but stay. */
   async #evict(): Promise<void> {
     const names = (await readdir(this.#folder).catch(() => [])).filter((name) => isPackId(name));
     const look = async (name: string): Promise<Kept> => {
@@ -167,7 +167,7 @@ export class PackCache {
     const limitBytes = Math.max(0, this.limitBytes - heldBytes);
     for (const name of await tooMuch(this.#folder, limitBytes, others ?? [])) {
       if (this.#held.has(name)) continue;
-      // Whoever wants it from now on waits until it is gone, and fetches it.
+      // A caller that wants it from now on waits until it is removed, and fetches it.
       const going = this.forget(name).finally(() => this.#going.delete(name));
       this.#going.set(name, going);
       await going;

@@ -2,11 +2,11 @@ import type { ObjectStore } from "../../store/store.ts";
 import type { PackCache } from "./pack-cache.ts";
 import { packKey } from "./pack-names.ts";
 
-/** Where the packs of a store lie as files that threads can read, for as long as one image is worked on. */
+/** Paths of a store's packs as files that threads can read, while one image is processed. */
 export interface PackFiles {
-  /** Brings the pack here if it must, and throws ObjectNotFoundError then; else a missing one is found out by who opens it. */
+  /** Fetches the pack if necessary, and then throws ObjectNotFoundError; otherwise opening it detects a missing one. */
   file(id: string, signal?: AbortSignal): Promise<string>;
-  /** Only if it is here already. */
+  /** Only if it is already on this machine. */
   fileIfHere(id: string): Promise<string | undefined>;
   close(): Promise<void>;
 }

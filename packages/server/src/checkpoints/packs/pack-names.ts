@@ -1,6 +1,6 @@
 import type { ObjectStore } from "../../store/store.ts";
 
-/** Five times what is written: one that says that it is larger is none. */
+/** Five times the usual size: a pack that claims to be larger is invalid. */
 export const LARGEST_PACK_BYTES = 256 * 1024 * 1024;
 
 const PACKS_FOLDER = "packs";
@@ -10,8 +10,8 @@ const PACK_SUFFIX = ".pack";
 const MARK_SUFFIX = ".shared";
 
 /**
- * `writerId` is fresh for each image that is written; it counts its packs. `owner` is the sandbox or the snapshot that the
- * image is of. Packs of images before format 3 have no owner.
+ * `writerId` is fresh for each image; packs are numbered. `owner` is the sandbox or snapshot of the image. Packs of
+ * images before format 3 have no owner.
  */
 export function packId(writerId: string, number: number, owner?: string): string {
   return `${owner === undefined ? "" : `${owner}.`}${writerId}-${number}`;
@@ -21,12 +21,12 @@ export function isPackId(text: string): boolean {
   return PACK_ID.test(text);
 }
 
-/** The sandbox or the snapshot whose image a pack was written for, if its id says so. */
+/** The owner of a pack, if its id has one. */
 export function ownerOf(id: string): string | undefined {
   return PACK_ID.exec(id)?.[1];
 }
 
-/** Who wrote a pack; undefined for a text that is no pack's id. */
+/** The writer of a pack; undefined for a text that is not a pack id. */
 export function writerOf(id: string): string | undefined {
   return PACK_ID.exec(id)?.[2];
 }
@@ -35,7 +35,7 @@ export function packKey(id: string): string {
   return keyOf(id, PACK_SUFFIX);
 }
 
-/** The mark that images of others than its owner use a pack, or have used it. */
+/** The mark that images of other owners use or used a pack. */
 export function sharedMarkKey(id: string): string {
   return keyOf(id, MARK_SUFFIX);
 }
@@ -45,7 +45,7 @@ export function ownedPacksFolder(owner: string): string {
   return `${PACKS_FOLDER}/${owner}`;
 }
 
-/** Undefined for a key that is no pack's. */
+/** Undefined for a key that is not a pack's. */
 export function packIdOf(key: string): string | undefined {
   return idIn(key, PACK_SUFFIX);
 }
@@ -53,11 +53,11 @@ export function packIdOf(key: string): string | undefined {
 export interface ListedPacks {
   /** Their sizes, by their ids. */
   readonly packs: ReadonlyMap<string, number>;
-  /** The packs with a mark that they are shared. */
+  /** The packs that are marked as shared. */
   readonly marked: ReadonlySet<string>;
 }
 
-/** The packs that are there: all of them, or those in the folder of an owner. */
+/** The existing packs: all, or those in the folder of an owner. */
 export async function listPacks(store: ObjectStore, folder: string = PACKS_FOLDER): Promise<ListedPacks> {
   const packs = new Map<string, number>();
   const marked = new Set<string>();

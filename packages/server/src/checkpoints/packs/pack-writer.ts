@@ -5,14 +5,14 @@ import type { PackCache } from "./pack-cache.ts";
 import { packId, packKey } from "./pack-names.ts";
 import { ChunkChannel } from "./chunk-channel.ts";
 
-/** A pack: magic, format, zeros, then blocks back to back. What they are is said by the images that name them. */
+/** A pack: magic, format, zeros, then contiguous blocks. The images that reference them describe them. */
 const PACK_FORMAT = 1;
 const PACK_MAGIC: Uint8Array = Buffer.from("SBX-PACK", "latin1");
 const PACK_HEADER_BYTES = 16;
 
-/** Large enough to be few, small enough to be fetched side by side and to be read back while the next one is written. */
+/** Large enough to be few, small enough to be fetched in parallel and to be read back while the next one is written. */
 const PACK_BYTES = 48 * 1024 * 1024;
-/** How many are on their way to the store at once. */
+/** How many are being written at once. */
 const PACKS_AT_ONCE = 3;
 
 export interface WrittenPack {
@@ -24,7 +24,7 @@ export interface PackWriterOptions {
   readonly store: ObjectStore;
   readonly cache: PackCache;
   readonly writerId: string;
-  /** The sandbox or the snapshot that the image is of; absent: the packs are nobody's. */
+  /** The sandbox or snapshot of the image; absent: the packs have no owner. */
   readonly owner?: string | undefined;
   readonly signal?: AbortSignal;
 }
@@ -39,7 +39,7 @@ export class PackWriter {
     this.#options = options;
   }
 
-  /** Where the bytes will be. They are not copied, and must not change any more. */
+  /** The location of the bytes. They are not copied, and must not change any more. */
   async add(bytes: Uint8Array): Promise<{ readonly pack: number; readonly offset: number }> {
     if (this.#current !== undefined && this.#current.sizeBytes + bytes.byteLength > PACK_BYTES) this.#finishCurrent();
     this.#current ??= await this.#begin();
@@ -73,7 +73,7 @@ export class PackWriter {
     const id = this.#idOf(this.#packs.length);
     const channel = new ChunkChannel();
     const written = this.#write(id, channel);
-    // Met in `finish`; until then whoever pushes finds out.
+    // A failure surfaces in `finish`; until then pushing detects it.
     written.catch((error: unknown) => channel.fail(error as Error));
     this.#packs.push(written);
     await channel.push(encodePackHeader());

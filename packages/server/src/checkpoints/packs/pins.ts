@@ -9,12 +9,12 @@ import { writerOf } from "./pack-names.ts";
 const READS_AT_ONCE = 16;
 export const PINS_FOLDER = "pins";
 
-/** `pins/{uuid}.json`: what an image that is being written needs, until the image itself says so. */
+/** `pins/{uuid}.json`: the packs that an unfinished image needs, until the image itself references them. */
 const pinSchema = z.looseObject({
   format: z.literal(1),
   /** The server that writes it. */
   publisher: z.string().regex(/^[A-Za-z0-9-]{0,64}$/),
-  /** What the ids of its own packs begin with. */
+  /** The prefix of its own packs' ids. */
   uuid: z.string(),
   /** Packs of others that it may use. */
   uses: z.array(z.string()),
@@ -24,15 +24,15 @@ export type StoredPin = z.infer<typeof pinSchema>;
 export interface PinRequest {
   /** Fresh for each image; the ids of its packs are `{uuid}-{n}`. */
   readonly uuid: string;
-  /** The image whose packs are to be used again, by its key, and the ids of these packs. */
+  /** The key of the image whose packs are reused, and the ids of these packs. */
   readonly base?: { readonly imageKey: string; readonly packs: readonly string[] };
 }
 
-/** Held from before the first pack is written until the image is there, or until its packs were removed again. */
+/** Held from before the first pack is written until the image exists, or until its packs were removed again. */
 export interface PackPin {
-  /** True for a pack of the base that may go, or is gone: its blocks must be written anew. */
+  /** True for a pack of the base that may be removed, or is missing: its blocks must be written again. */
   readonly isCondemned: (packId: string) => boolean;
-  /** Never fails: a pin that stays costs room only, and goes with the next one or with this server. */
+  /** Never fails: a leftover pin only costs space, and is removed with the next one or after this server's death. */
   readonly release: () => Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export class PackPins {
         await this.#store.delete(stale);
         this.#stale.delete(stale);
       } catch {
-        // With the next one.
+        // Removed with the next one.
       }
     }
   }
@@ -97,7 +97,7 @@ export function pinKey(uuid: string): string {
   return `${PINS_FOLDER}/${uuid}.json`;
 }
 
-/** Undefined when it has gone meanwhile, and "unreadable" when it may pin anything. */
+/** Undefined if it was removed meanwhile, and "unreadable" if it may pin anything. */
 export async function readPin(store: ObjectStore, key: string): Promise<StoredPin | "unreadable" | undefined> {
   const bytes = await readWhole(store, key).catch(unlessDamaged);
   if (bytes === undefined) return undefined;
@@ -112,7 +112,7 @@ export interface SightedPin {
 export interface SightedPins {
   readonly pins: readonly SightedPin[];
   readonly isPinned: (packId: string) => boolean;
-  /** The keys of those that this release cannot read: they may pin anything. */
+  /** The keys of pins that this release cannot read: they may pin anything. */
   readonly unreadable: readonly string[];
 }
 

@@ -7,10 +7,10 @@ import { readPins } from "./pins.ts";
 
 const REMOVALS_AT_ONCE = 16;
 
-/** Who needs packs, as far as can be told. */
+/** The users of packs, as far as known. */
 export interface Need {
   readonly isNeeded: (packId: string) => boolean;
-  /** The keys of images that nobody can read: each may need any pack. */
+  /** The keys of unreadable images: each may need any pack. */
   readonly unreadable: readonly string[];
 }
 
@@ -21,8 +21,8 @@ export interface RemovedPacks {
 }
 
 /**
- * Removes packs that no writer has pinned and nobody needs. They are condemned first; then it looks at the pins, and then
- * asks who needs them: why that order is enough is said at `PackPins`. Without `apply` it says what would go.
+ * Removes packs that no writer has pinned and nobody needs. They are condemned first; then the pins are read, and then
+ * the users: `PackPins` explains why that order is enough. Without `apply` it reports what would be removed.
  */
 export async function removePacks(
   store: ObjectStore,
@@ -40,12 +40,12 @@ export async function removePacks(
     if (apply) await mapAtOnce(ids, REMOVALS_AT_ONCE, async (id) => await removePack(store, id), signal);
     return { ids, unreadablePins, unreadableImages };
   } finally {
-    // No image names what was to be removed, and none ever will: a removal that comes late does no harm.
+    // No image references these packs, and none ever will: a delayed removal does no harm.
     if (verdictKey !== undefined) await store.delete(verdictKey);
   }
 }
 
-/** The mark goes first: a removal that is cut short leaves no mark without a pack. */
+/** The mark first: an interrupted removal leaves no mark without a pack. */
 async function removePack(store: ObjectStore, id: string): Promise<void> {
   await store.delete(sharedMarkKey(id));
   await store.delete(packKey(id));

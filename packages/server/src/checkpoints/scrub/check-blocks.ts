@@ -9,10 +9,10 @@ import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
 import type { Pace } from "./pace.ts";
 
 const RUN_BLOCKS = 4;
-/** After so many the packs are let go, so that of a distant store little lies here at a time. */
+/** After this many blocks the packs are released, so that little of a remote store is cached at a time. */
 const BATCH_BLOCKS = 512;
 
-/** A block that is not what its entry says, or a pack that is not there. */
+/** A block that does not match its entry, or a missing pack. */
 export interface BlockFault {
   readonly index: number;
   readonly problem: string;
@@ -20,14 +20,14 @@ export interface BlockFault {
 
 export interface CheckOptions {
   readonly pace: Pace;
-  /** How many threads may be at work for this. */
+  /** How many threads may work on this. */
   readonly threads: number;
   readonly signal: AbortSignal | undefined;
-  /** These blocks are whole. */
+  /** These blocks are intact. */
   readonly onWhole: (indexes: readonly number[], storedBytes: number) => void;
 }
 
-/** Reads blocks of an image and holds them against their digests, in threads. The indexes are in order. */
+/** Reads blocks of an image and compares them with their digests, in threads. The indexes are in order. */
 export async function checkBlocks(
   context: Pick<ImageContext, "store" | "workers" | "cache">,
   image: OpenBlockImage,
@@ -89,7 +89,7 @@ class BlockBatch {
     return faults;
   }
 
-  /** The index of a fault may be that of a block that the asked ones are differences to. */
+  /** The index of a fault may be that of a block that the requested ones are differences to. */
   async #decode(session: OpenSession, run: readonly number[]): Promise<BlockFault | undefined> {
     const firstBlock = run[0] ?? 0;
     const packFiles: [number, string][] = [];
@@ -113,7 +113,7 @@ class BlockBatch {
   }
 }
 
-/** The first block that is in a pack, of these and of what they are made from. */
+/** The first block that is in a pack, of these and of those that they depend on. */
 function firstInPack(table: Buffer, indexes: readonly number[], pack: number): number | undefined {
   for (const index of indexes) {
     const entry = readEntry(table, index);
@@ -123,7 +123,7 @@ function firstInPack(table: Buffer, indexes: readonly number[], pack: number): n
   return undefined;
 }
 
-/** Blocks that follow each other, a few at a time. */
+/** Consecutive blocks, a few at a time. */
 function runsOf(indexes: readonly number[]): readonly (readonly number[])[] {
   const runs: number[][] = [];
   for (const index of indexes) {

@@ -1,6 +1,6 @@
 /**
- * What was found out about an image. `damaged`: some of what it is made of is. `unreadable`: nobody can tell what it is
- * made of. `missing`: something names it, and it is not there. `locked`: it is encrypted with a key that is not here.
+ * The result for an image. `damaged`: some of its data is. `unreadable`: its contents are unknown. `missing`: something
+ * references it, but it does not exist. `locked`: it is encrypted with a key that this server does not have.
  */
 export type ImageVerdict = "whole" | "damaged" | "unreadable" | "missing" | "locked";
 
@@ -9,30 +9,30 @@ export interface ImageProblem {
   readonly problem: string;
 }
 
-/** A block whose stored bytes are not what images say of them. */
+/** A block whose stored bytes do not match what images say. */
 export interface DamagedBlock {
   /** Undefined: it is in the image itself. */
   readonly pack: string | undefined;
   readonly offset: number;
   readonly sizeBytes: number;
   readonly problem: string;
-  /** Every image that needs it, be it for a difference. */
+  /** Every image that needs it, including for a difference. */
   readonly images: Set<string>;
 }
 
-/** What is wrong, as far as it was looked at. */
+/** The damage found so far. */
 export class Findings {
   readonly blocks = new Map<string, DamagedBlock>();
-  /** With the images that name each. */
+  /** With the images that reference each. */
   readonly missingPacks = new Map<string, Set<string>>();
-  /** Images of which something is wrong that is not a block or a pack. */
+  /** Images with damage other than a block or a pack. */
   readonly problems = new Map<string, ImageProblem>();
 
   get none(): boolean {
     return this.blocks.size === 0 && this.missingPacks.size === 0 && this.problems.size === 0;
   }
 
-  /** The packs that something is wrong with. */
+  /** The packs with damage. */
   get packs(): ReadonlySet<string> {
     const ofBlocks = [...this.blocks.values()].flatMap(({ pack }) => (pack === undefined ? [] : [pack]));
     return new Set([...ofBlocks, ...this.missingPacks.keys()]);
@@ -58,7 +58,7 @@ export class Findings {
     else present.images.add(image);
   }
 
-  /** Undefined: nothing is wrong with it. */
+  /** Undefined: it is intact. */
   problemOf(image: string): ImageProblem | undefined {
     const own = this.problems.get(image);
     if (own !== undefined && own.verdict !== "locked") return own;
@@ -73,7 +73,7 @@ export class Findings {
     return { verdict: "damaged", problem: parts.join(", ") };
   }
 
-  /** Every image that something is wrong with. */
+  /** Every image with a problem. */
   get hurtImages(): ReadonlySet<string> {
     const hurt = new Set(this.problems.keys());
     for (const { images } of this.blocks.values()) for (const image of images) hurt.add(image);
@@ -81,7 +81,7 @@ export class Findings {
     return hurt;
   }
 
-  /** The image is gone, and with it what was wrong with it. */
+  /** The image was removed, and its problems with it. */
   drop(image: string): void {
     this.problems.delete(image);
     for (const [key, { images }] of this.blocks) if (images.delete(image) && images.size === 0) this.blocks.delete(key);

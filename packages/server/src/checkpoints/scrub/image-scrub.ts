@@ -16,29 +16,29 @@ import { crc32 } from "node:zlib";
 
 export interface ImageScrubOptions {
   readonly pace: Pace;
-  /** How many threads may be at work for this. */
+  /** How many threads may work on this. */
   readonly threads: number;
 }
 
 export interface ImageTarget {
   readonly key: string;
-  /** What names it says that this is its digest. */
+  /** The digest according to its reference. */
   readonly sha256?: string | undefined;
 }
 
 /**
- * Looks at images one after the other and remembers what was found. A block of a pack is read once however many images
- * name it, and once more when it is damaged. What goes meanwhile is no damage: an image goes before its packs do, so that
- * whoever misses something of an image that is still there misses it for good.
+ * Checks images one after the other and remembers the results. A block of a pack is read once however many images
+ * reference it, and once more if it is damaged. Objects that disappear meanwhile are not damage: an image is removed
+ * before its packs, so a part that is missing from an existing image is really lost.
  */
 export class ImageScrub {
   readonly findings = new Findings();
-  /** What was looked at. */
+  /** The counts of what was checked. */
   readonly looked = new Set<string>();
   readonly known = new KnownBlocks();
   readonly #context: ImageContext;
   readonly #options: ImageScrubOptions;
-  /** Packs that were there when somebody looked. */
+  /** Packs that existed at the last look. */
   readonly #present = new Set<string>();
   blocks = 0;
   bytes = 0;
@@ -48,12 +48,12 @@ export class ImageScrub {
     this.#options = options;
   }
 
-  /** These packs are there. */
+  /** These packs exist. */
   sighted(packs: Iterable<string>): void {
     for (const id of packs) this.#present.add(id);
   }
 
-  /** Looks at one image; what is wrong with it, undefined when it is whole, "gone" when it is not there. */
+  /** Checks one image; returns its problem, undefined if it is intact, "gone" if it does not exist. */
   async look(target: ImageTarget, options: CallOptions = {}): Promise<ImageProblem | "gone" | undefined> {
     const { key } = target;
     const problem = await this.#problemOf(target, options);
@@ -67,7 +67,7 @@ export class ImageScrub {
     return found;
   }
 
-  /** Finds the other images that need what is damaged. Nothing of them is read but what they are made of. */
+  /** Finds the other images that need damaged blocks. Only their tables are read. */
   async spread(signal?: AbortSignal): Promise<void> {
     const { packs } = this.findings;
     if (packs.size === 0) return;
@@ -83,7 +83,7 @@ export class ImageScrub {
     }
   }
 
-  /** Images that have gone since they were looked at. */
+  /** Images that were removed since they were checked. */
   async dropGone(): Promise<void> {
     for (const key of this.findings.hurtImages) {
       if (this.findings.problems.get(key)?.verdict === "missing" || (await this.#isThere(key))) continue;
@@ -106,9 +106,9 @@ export class ImageScrub {
       else await this.#readBlocks(image, options);
       return undefined;
     } catch (error) {
-      // It goes while it is read; whether it does is found out by who asks.
+      // It is removed while it is read; the caller finds out.
       if (error instanceof ObjectNotFoundError) return { verdict: "unreadable", problem: "missing" };
-      // Of an image of blocks nothing else is read here but what it says of itself.
+      // For a block image, only its metadata is read here.
       return { verdict: image.format === 1 ? "damaged" : "unreadable", problem: problemIn(error) };
     }
   }
@@ -147,7 +147,7 @@ export class ImageScrub {
     const options = { ...this.#options, signal, onWhole };
     const faults = await checkBlocks(this.#context, image, contents, this.#plan(image, contents.table), options);
     const guilty = [...new Set(faults.map(({ index }) => index))].toSorted((a, b) => a - b);
-    // Once more, by itself: what a disk or a network gives wrong once is not damaged.
+    // Once more: a single wrong read of a disk or network is not damage.
     for (const index of guilty) {
       const [fault] = await checkBlocks(this.#context, image, contents, [index], options);
       if (fault !== undefined) await this.#blame(image, contents.table, fault);
@@ -167,7 +167,7 @@ export class ImageScrub {
     this.findings.damaged(key, { pack, offset, sizeBytes: storedBytes, problem });
   }
 
-  /** The blocks to look at: not those that are known, and not those of which it is known that nobody can read them. */
+  /** The blocks to check: without known ones, and without those that are known to be unreadable. */
   #plan({ key, envelope }: OpenBlockImage, table: Buffer): readonly number[] {
     const planned = new Set<number>();
     const ids = envelope.packs.map(({ id }) => id);
@@ -204,11 +204,11 @@ export class ImageScrub {
 }
 
 /**
- * The blocks of packs that were found whole, so that a block is read once however many images name it. Some 50 bytes for
- * each block; those of a pack go as soon as no image is left that names it.
+ * The blocks of packs that were found intact, so that a block is read once however many images reference it. Some 50
+ * bytes for each block; those of a pack are dropped when no remaining image references it.
  */
 class KnownBlocks {
-  /** By pack: offsets, with the print of the entry that was held against the block. */
+  /** By pack: offsets, with a fingerprint of the entry that the block was compared with. */
   readonly #packs = new Map<string, Map<number, number>>();
 
   has(pack: string, offset: number, print: number): boolean {
@@ -226,7 +226,7 @@ class KnownBlocks {
   }
 }
 
-/** What an entry says of its block, besides where it is: an image that says something else is not believed. */
+/** What an entry says of its block besides its location: an image with different claims is checked again. */
 function printOf(table: Buffer, index: number): number {
   const at = index * ENTRY_BYTES;
   let print = crc32(table.subarray(at, at + 32));
@@ -235,11 +235,11 @@ function printOf(table: Buffer, index: number): number {
   for (const reference of referencesOf(readEntry(table, index))) {
     print = crc32(table.subarray(reference * ENTRY_BYTES, reference * ENTRY_BYTES + 32), print);
   }
-  // As a number that needs no object of its own.
+  // As a number, which needs no object.
   return print | 0;
 }
 
-/** What is wrong with an image; whatever else is thrown is no finding. */
+/** Converts a thrown problem of an image; any other error is rethrown. */
 function problemIn(error: unknown): string {
   if (!isDamaged(error)) throw error;
   const { problem, member } = error.details;

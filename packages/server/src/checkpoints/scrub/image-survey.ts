@@ -4,17 +4,17 @@ import type { ObjectStore } from "../../store/store.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 
 const READS_AT_ONCE = 16;
-/** Wherever it is, as for a collection of packs. */
+/** At any path, as for the collection of packs. */
 const IMAGE = /\.img$/;
 
 export interface SurveyedImage {
   readonly key: string;
   readonly sizeBytes: number;
-  /** None where they cannot be told. */
+  /** Empty if they are unknown. */
   readonly packs: readonly string[];
 }
 
-/** The images of a store, with the packs that they name. Those that go meanwhile are left out. */
+/** The images of a store with their packs. Images that disappear meanwhile are left out. */
 export async function surveyImages(
   store: ObjectStore,
   wanted: (key: string) => boolean,
@@ -25,7 +25,7 @@ export async function surveyImages(
     if (IMAGE.test(key) && wanted(key)) listed.push({ key, sizeBytes });
   }
   const ids = new Map<string, string>();
-  // One text for each id, however many images name it.
+  // One string for each id, however many images reference it.
   const once = (id: string): string => ids.get(id) ?? (ids.set(id, id), id);
   const read = async ({ key, sizeBytes }: (typeof listed)[number]): Promise<readonly SurveyedImage[]> => {
     const packs = await packsOfImage(store, key).catch(noneIfDamaged);
@@ -34,13 +34,13 @@ export async function surveyImages(
   return (await mapAtOnce(listed, READS_AT_ONCE, read, signal)).flat();
 }
 
-/** Those that share packs follow one another, so that what is known of a pack can be forgotten soon. */
+/** Images that share packs are adjacent, so that knowledge about a pack can be dropped soon. */
 export function inFamilies(images: readonly SurveyedImage[]): readonly SurveyedImage[] {
   const parents = images.map((_, index) => index);
   const root = (index: number): number => {
     let at = index;
     while (parents[at] !== at) {
-      // Shortens the way for the next one.
+      // Path compression.
       parents[at] = parents[parents[at] ?? at] ?? at;
       at = parents[at] ?? at;
     }

@@ -1,9 +1,9 @@
 import type { Clock } from "../../support/clock.ts";
 
-/** What is less is not worth a sleep. */
+/** A shorter delay is not worth a sleep. */
 const SHORTEST_SLEEP_MS = 20;
 
-/** Holds a reader to so many bytes in a second, on the average. */
+/** Limits a reader to an average number of bytes per second. */
 export class Pace {
   readonly #clock: Clock;
   /** Undefined: as fast as it goes. */
@@ -15,7 +15,7 @@ export class Pace {
     this.bytesPerSecond = bytesPerSecond;
   }
 
-  /** Resolves when it is time for that much. What was not used before is not saved up. */
+  /** Resolves when that much may be read. Unused budget is not accumulated. */
   async take(bytes: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (this.bytesPerSecond === undefined) return;

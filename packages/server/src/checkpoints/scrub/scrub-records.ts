@@ -9,13 +9,13 @@ const RECORD_KEY = "scrub/record.json";
 const time = z.string();
 const recordSchema = z.looseObject({
   format: z.literal(1),
-  /** When a pass over the whole store was begun last, by its own account of a server; null: that one was stopped. */
+  /** When a full pass was last begun, by the server's own clock; null: it was stopped. */
   begun_at: time.nullable(),
-  /** The server that is at it; absent or null: none is, or an older version that does not say so. */
+  /** The server that runs it; absent or null: none, or an older version that does not record it. */
   scrubber: z.string().nullish(),
-  /** Somebody has stopped one: before this none begins by itself. */
+  /** A scrub was stopped: none starts automatically before this time. */
   not_before: time.nullish(),
-  /** When the last one that came to its end had begun and ended, and what it found. */
+  /** When the last finished pass began and ended, and its result. */
   last: z
     .looseObject({
       started_at: time,
@@ -34,12 +34,12 @@ export type LastScrub = NonNullable<ScrubRecord["last"]>;
 export interface Turn {
   readonly nowMs: number;
   readonly sinceMs: number;
-  /** The id by which others see whether this server lives. */
+  /** The id by which others see whether this server is alive. */
   readonly scrubber: string;
   readonly isDead: (instanceId: string) => Promise<boolean>;
 }
 
-/** `scrub/record.json`: by it the servers of a store take turns, and one that was started again knows when it is due. */
+/** `scrub/record.json`: with it the servers of a store take turns, and a restarted one knows when it is due. */
 export class ScrubRecords {
   readonly #store: ObjectStore;
 
@@ -52,7 +52,7 @@ export class ScrubRecords {
     return (cell === undefined ? undefined : decode(cell.body))?.last ?? undefined;
   }
 
-  /** Whether it is this server's turn, which it then has: none was begun since then but by servers that are dead. */
+  /** Whether it is this server's turn, which it then takes: none was begun since then except by dead servers. */
   async begin({ nowMs, sinceMs, scrubber, isDead }: Turn): Promise<boolean> {
     const cell = await this.#store.readCell(RECORD_KEY);
     const other = (cell === undefined ? undefined : decode(cell.body))?.scrubber ?? undefined;
@@ -66,12 +66,12 @@ export class ScrubRecords {
     return begun;
   }
 
-  /** What was begun was stopped: somebody else may begin. */
+  /** The pass was stopped: another server may begin. */
   async stopped(): Promise<void> {
     await this.#change((present) => ({ ...present, begun_at: null, scrubber: null }));
   }
 
-  /** Nobody is to begin by itself for some time. */
+  /** None may start automatically for some time. */
   async hold(untilMs: number): Promise<void> {
     await this.#change((present) => ({ ...present, not_before: new Date(untilMs).toISOString() }));
   }
@@ -105,7 +105,7 @@ function msOf(at: string | null | undefined): number {
   return at == null ? 0 : Date.parse(at) || 0;
 }
 
-/** One that cannot be read says nothing: the next one is begun as if there were none. */
+/** An unreadable record counts as none. */
 function decode(body: Uint8Array): ScrubRecord {
   return recordSchema.safeParse(jsonOf(body)).data ?? EMPTY;
 }

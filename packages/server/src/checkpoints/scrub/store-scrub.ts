@@ -15,36 +15,36 @@ import { inFamilies, type SurveyedImage, surveyImages } from "./image-survey.ts"
 import { Pace } from "./pace.ts";
 
 const SCRATCH = /^sandboxer-scrub-/;
-/** Packs come and go all the time, unless one is read very slowly. */
+/** Packs come and go all the time, so the list is refreshed unless reading is very slow. */
 const SCRATCH_ABANDONED_MS = 24 * 3_600_000;
-/** So much of a distant store's packs may lie here, besides what is being read. */
+/** How much of a remote store's packs may be cached, besides what is being read. */
 const SCRATCH_BYTES = 256 * 1024 ** 2;
 
 export interface ScrubOptions {
   readonly clock: Clock;
-  /** Absent: as fast as it goes. */
+  /** Absent: no limit. */
   readonly bytesPerSecond?: number | undefined;
-  /** How many threads may be at work for this; absent: one, so that saves and restores find the others free. */
+  /** How many threads may work on this; absent: one, so that saves and restores find the others free. */
   readonly threads?: number | undefined;
-  /** Where packs of a distant store lie meanwhile. What a process that was killed has left there goes with a later one. */
+  /** Folder for packs of a remote store. Leftovers of a killed process are removed by a later one. */
   readonly workDirectory?: string | undefined;
 }
 
-/** The images that heads and records name, with their digests where they say one. */
+/** The images that heads and records reference, with their digests if known. */
 export type NamedImages = () => Promise<ReadonlyMap<string, string | undefined>>;
 
 export interface ScrubResult {
   readonly images: Readonly<Record<ImageVerdict, number>>;
-  /** Distinct ones that were read, and all bytes that were. */
+  /** Distinct blocks that were read, and all bytes. */
   readonly blocks: number;
   readonly bytes: number;
   readonly damagedBlocks: readonly DamagedBlock[];
   readonly missingPacks: readonly { readonly pack: string; readonly images: ReadonlySet<string> }[];
   /** The images that were looked at. */
   readonly looked: ReadonlySet<string>;
-  /** Every image that something is wrong with, locked ones too. */
+  /** Every image with a problem, including locked ones. */
   readonly problems: ReadonlyMap<string, ImageProblem>;
-  /** Packs that no image names: garbage, or on their way in. */
+  /** Packs that no image references: garbage, or parts of a save in progress. */
   readonly unnamedPacks: { readonly count: number; readonly bytes: number };
 }
 
@@ -75,8 +75,8 @@ export class StoreScrub {
   }
 
   /**
-   * Looks at some images, and finds all others that need what is damaged. One that is not there, and that something names
-   * after that was found out, is `missing`.
+   * Checks some images, and finds all others that need damaged blocks. A missing image that is referenced after that
+   * was found out is `missing`.
    */
   async verify(
     targets: readonly ImageTarget[],
@@ -93,7 +93,7 @@ export class StoreScrub {
     });
   }
 
-  /** Looks at all that is stored. Called off, it goes on where it was when it is called again. */
+  /** Checks everything. If it is aborted, the next call continues where it stopped. */
   async run(named: NamedImages, options: CallOptions = {}): Promise<ScrubResult> {
     return await this.#cleaningUp(async () => {
       const { signal } = options;
@@ -117,7 +117,7 @@ export class StoreScrub {
       }
       const seen = new Set(all.map(({ key }) => key));
       await this.#findMissing(digests, seen, named);
-      // Images that were saved meanwhile may share what was found to be damaged.
+      // Images that were saved meanwhile may share damaged blocks.
       await this.#scrub.spread(signal);
       await this.#scrub.dropGone();
       this.#unnamedPacks = unnamedOf(all, packs);
@@ -134,7 +134,7 @@ export class StoreScrub {
       if (!seen.has(key) && (await this.#context.store.stat(key)) === undefined) absent.push(key);
     }
     if (absent.length === 0) return;
-    // Names are not used twice: what is named after it was found absent is not on its way out.
+    // Names are not reused: an image that is referenced after it was found missing is not being removed.
     const still = await named();
     for (const key of absent) if (still.has(key)) this.#missing(key);
   }

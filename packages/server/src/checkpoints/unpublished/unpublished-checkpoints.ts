@@ -19,21 +19,21 @@ const STORE_NAME = "store";
 /** How long to wait for another server of this machine that is about to publish. */
 const TURN_MS = 2_000;
 
-/** A checkpoint that lies on this machine only. This process has the lock of its folder. */
+/** A checkpoint that is only on this machine. This process holds the lock of its folder. */
 export interface Unpublished {
   readonly folder: string;
   readonly record: UnpublishedRecord;
 }
 
 export interface UnpublishedOptions {
-  /** The store that they are for, by its address. */
+  /** The address of the store that they are for. */
   readonly store: string;
   readonly masters: MasterKeys;
   /** Opens a store in a folder of this machine. */
   readonly openFolder: (folder: string) => Promise<ObjectStore>;
 }
 
-/** Who has the sandbox, and what the head says its state is. */
+/** The owner of the sandbox, and the state according to the head. */
 export type UnpublishedOwner = Pick<UnpublishedRecord, "owner" | "replaces">;
 
 /**
@@ -86,20 +86,20 @@ export class UnpublishedCheckpoints {
     }
   }
 
-  /** Those of a sandbox that this process may publish or remove: their servers are dead, or are this one. */
+  /** The checkpoints of a sandbox that this process may publish or remove: their servers are dead, or are this one. */
   async of(sandboxId: string): Promise<readonly Unpublished[]> {
     const found: Unpublished[] = [];
     for (const name of await namesIn(this.path)) {
       const folder = join(this.path, name);
       if (!(await namesIn(folder)).includes(sandboxId) || !(await this.#lock(folder))) continue;
-      // With the lock, since another server may have published it before.
+      // Under the lock, since another server may have published it before.
       const record = await readRecord(join(folder, sandboxId));
       if (record !== undefined) found.push({ folder: join(folder, sandboxId), record });
     }
     return found;
   }
 
-  /** All of them that dead servers have left. What these were still writing is removed. */
+  /** All checkpoints of dead servers. Unfinished ones are removed. */
   async all(): Promise<readonly Unpublished[]> {
     const found: Unpublished[] = [];
     for (const name of await namesIn(this.path)) {
@@ -130,14 +130,14 @@ export class UnpublishedCheckpoints {
   }
 
   async remove({ folder }: Unpublished): Promise<void> {
-    // First what says that it is there.
+    // First the record that announces it.
     await rm(join(folder, RECORD_NAME), { force: true });
     await remove(folder);
-    // Something else may be about to be written to this process's own one.
+    // This process may be about to write to its own folder.
     if (dirname(folder) !== (await this.#own)) await this.#removeIfEmpty(dirname(folder));
   }
 
-  /** Whoever comes next may have what is left. */
+  /** The next process may take what is left. */
   async close(): Promise<void> {
     for (const folder of this.#locks.keys()) {
       await this.#removeIfEmpty(folder);
@@ -186,7 +186,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return await readdir(folder).catch(() => []);
 }
 
-/** Undefined for one that was not written to its end, or by a later release. */
+/** Undefined for an unfinished one, or one of a later release. */
 async function readRecord(folder: string): Promise<UnpublishedRecord | undefined> {
   const text = await readFile(join(folder, RECORD_NAME), "utf8").catch(() => "");
   return unpublishedSchema.safeParse(jsonOf(text)).data;
