@@ -19,37 +19,37 @@ export interface SandboxBackend {
   readonly name: string;
   readonly capabilities: Capabilities;
   /**
-   * The kinds of snapshots that `acquireFromSnapshot` takes, whoever made them; absent: only what it made itself. Portable
+   * The kinds of snapshots that `acquireFromSnapshot` accepts, whoever made them; absent: only its own. Portable
    * captures of a workspace are not among them: the manager unpacks those into a fresh sandbox.
    */
   readonly loads?: readonly string[];
-  /** Its filesystem snapshots are portable captures: their member `workspace.tar.gz` is the workspace. */
+  /** Whether its filesystem snapshots are portable captures: their member `workspace.tar.gz` is the workspace. */
   readonly capturesWorkspace?: boolean;
-  /** What sandboxes have that ask for nothing; absent: it does not say. */
+  /** The default resources of its sandboxes; absent: unknown. */
   readonly defaultResources?: Resources | undefined;
-  /** The folder of its sandboxes that a portable capture holds; absent: `/workspace`. */
+  /** The folder of a portable capture; absent: `/workspace`. */
   readonly workspaceFolder?: string | undefined;
 
-  /** What a portable capture can bring along beside the files themselves; absent: nothing. */
+  /** What a portable capture can keep besides plain files; absent: nothing. */
   readonly keeps?: FileExtras;
 
-  /** Whether sandboxes can be made here and now. Never throws. */
+  /** Whether sandboxes can be created now. Never throws. */
   probe(): Promise<Health>;
 
-  /** A fresh sandbox. On failure nothing is left behind. */
+  /** Creates a fresh sandbox. On failure nothing is left behind. */
   acquire(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle>;
 
   /**
-   * The sandbox with the same key and spec hash, when it is still there: reattached, or started if it was stopped. What
-   * has the key and another spec hash, was stopped for longer than the idle time, or does not answer is removed; of
-   * several that fit, the newest stays. Without an identity: the one with the same sandbox id, for backends whose
-   * sandboxes outlive the server.
+   * Finds the existing sandbox with the same key and spec hash: reattached, or started if it was stopped. Sandboxes
+   * with the key and another spec hash, that were stopped for longer than the idle time, or that do not answer, are
+   * removed; of several that match, the newest is kept. Without an identity: the one with the same sandbox id, for
+   * backends whose sandboxes outlive the server.
    */
   tryResume(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle | undefined>;
 
   /**
-   * A sandbox with the state of the snapshot. What cannot be loaded here (kind, engine, platform, root filesystem) is
-   * refused as `image_incompatible` or `not_supported` before any side effect.
+   * Creates a sandbox from the snapshot. A snapshot that cannot be loaded here (kind, engine, platform, root
+   * filesystem) is refused as `image_incompatible` or `not_supported` before any side effect.
    */
   acquireFromSnapshot(
     request: AcquireRequest,
@@ -58,17 +58,17 @@ export interface SandboxBackend {
   ): Promise<SandboxHandle>;
 
   /**
-   * Removes what a snapshot of this backend refers to outside of its members; the members are not there. Absent: there is
-   * nothing. What is gone already is fine; an error says what stays.
+   * Removes what a snapshot of this backend references outside its members; the members are already removed. Absent:
+   * there is nothing. Already removed data is fine; an error says what is left.
    */
   forgetSnapshot?(snapshot: SnapshotPayload, options?: ForgetOptions): Promise<void>;
 
-  /** What a sandbox as requested would cost, without making it. Absent, or undefined: it does not say. */
+  /** The price of a sandbox as requested, without creating it. Absent, or undefined: unknown. */
   estimateCost?(request: AcquireRequest): Promise<CostEstimate | undefined>;
 
   /**
-   * A sandbox with a saved state that was loaded ahead of the need; undefined: there is none, so the state has to be
-   * loaded. That it was asked for is remembered. Absent: no state is ever loaded ahead.
+   * A pooled sandbox with a preloaded saved state; undefined: there is none, so the state must be loaded. The request
+   * is remembered. Absent: no state is ever preloaded.
    */
   takePrepared?(
     request: AcquireRequest,
@@ -76,30 +76,30 @@ export interface SandboxBackend {
     options?: CallOptions,
   ): Promise<SandboxHandle | undefined>;
 
-  /** The state is removed: what was loaded of it goes too. */
+  /** The state is removed, and its preloaded copies too. */
   forgetPrepared?(stateId: string): void;
 
-  /** The sandboxes that are started ahead of the need; absent: there are never any. They are nobody's, and not counted. */
+  /** The warm pool; absent: there is none. Its sandboxes belong to nobody, and are not counted. */
   readonly warm?: WarmFigures | undefined;
 
-  /** Starts no more sandboxes ahead of the need, and ends those that are there: the server shuts down. */
+  /** Ends the warm pool: the server shuts down. */
   stopPreparing?(): Promise<void>;
 
-  /** Ends what this process started and still runs. */
+  /** Ends everything that this process started and still runs. */
   close(): Promise<void>;
 }
 
 export interface WarmFigures {
-  /** How many there may be at most; 0: none are wanted. */
+  /** The maximum size; 0: none. */
   readonly max: number;
   readonly ready: number;
   readonly preparing: number;
-  /** Requests that got one, and those that found none, since the start. */
+  /** Requests that got a pooled sandbox, and those that found none, since the start. */
   readonly handedOut: number;
   readonly missed: number;
-  /** Those that could not be made, or were of no use. */
+  /** Sandboxes that failed to start or were unusable. */
   readonly failed: number;
-  /** Those that nobody wanted in time. */
+  /** Sandboxes that expired unused. */
   readonly expired: number;
 }
 
@@ -111,18 +111,18 @@ export interface Capabilities {
   readonly files: boolean;
   readonly connect: boolean;
   readonly network: boolean;
-  /** CPU, memory, process and disk limits hold. */
+  /** Whether CPU, memory, process and disk limits are enforced. */
   readonly limits: boolean;
-  /** It runs on machines of the operator's own. */
+  /** Whether it runs on the operator's own machines. */
   readonly selfHosted: boolean;
-  /** Its sandboxes live on when the server ends; `tryResume` finds them again by their id. */
+  /** Whether its sandboxes outlive the server; `tryResume` finds them again by their id. */
   readonly outlivesServer: boolean;
 }
 
 export interface FileExtras {
-  /** Names that stand for one file still do: its files say `links` and have `makeHardLink`. */
+  /** Hard links: its files report `links` and have `makeHardLink`. */
   readonly hardLinks: boolean;
-  /** Those of the user (`user.*`): its files have `attributes` and `setAttribute`. */
+  /** User attributes (`user.*`): its files have `attributes` and `setAttribute`. */
   readonly extendedAttributes: boolean;
 }
 

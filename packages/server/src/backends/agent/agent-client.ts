@@ -23,15 +23,15 @@ export interface AgentClientOptions {
   /** Without a frame for this long, the agent stops everything inside; 0: never. */
   readonly heartbeatMs: number;
   readonly onFailure: (error: SandboxerError) => void;
-  /** The agent is gone. Whoever knows why then calls {@link AgentClient.fail}. */
+  /** The agent has ended. The owner then calls {@link AgentClient.fail} with the reason. */
   readonly onEnd: () => void;
   /** Called right before each frame that is sent. */
   readonly beforeFrame?: () => void;
-  /** Whether the chunks of its output stay as they are, or are in memory that the next one is in too. */
+  /** Whether output chunks stay valid, or share memory with the next one. */
   readonly chunksLast: boolean;
 }
 
-/** Everything that a backend asks of the agent inside its sandbox. The same for every backend that runs the agent. */
+/** All requests of a backend to the agent in its sandbox. The same for every backend that runs the agent. */
 export class AgentClient {
   readonly files: AgentFiles;
   readonly rootFiles: AgentFiles;
@@ -68,7 +68,7 @@ export class AgentClient {
     this.rawFiles = new AgentFiles(this.#connection, "root", "latin1");
   }
 
-  /** First words with a fresh agent; `resyncToken`: what hosts after this one have to know (`resync.ts`). */
+  /** The first exchange with a fresh agent; `resyncToken`: what later hosts must know (`resync.ts`). */
   async start(options: RequestOptions & { readonly resyncToken?: string | undefined } = {}): Promise<void> {
     const late = new SandboxerError("timeout", `The agent inside did not start within ${options.timeoutMs ?? 0} ms.`);
     await within(this.#connection.ready, { ...options, late });
@@ -79,8 +79,8 @@ export class AgentClient {
   }
 
   /**
-   * First words with an agent that came out of an image: it learns that it is a new incarnation, and which of its
-   * processes it brought along becomes known here.
+   * The first exchange with a restored agent: it learns that it is a new incarnation, and reports the processes that it
+   * brought along.
    */
   async restored(generation: number, hostname: string, options: RequestOptions = {}): Promise<void> {
     const payload = new PayloadWriter().u64(generation).string(hostname).string(randomBytes(16).toString("hex"));
@@ -88,19 +88,19 @@ export class AgentClient {
     await Promise.all([restored, this.#hello(options), this.#listProcesses(options)]);
   }
 
-  /** A fresh one that was started before anybody asked for it becomes somebody's. */
+  /** Assigns a pooled fresh agent to a sandbox. */
   async become(hostname: string, options: RequestOptions = {}): Promise<void> {
-    // As one that was started for them: it has come out of no image, and nobody has given it a machine id.
+    // Like an agent that was started for it: it was not restored, and has no machine id yet.
     const payload = new PayloadWriter().u64(0).string(hostname).string("").bytes(randomBytes(64));
     await this.#connection.request(Request.restored, payload, options);
   }
 
-  /** For what is started from now on. */
+  /** For processes that are started from now on. */
   useEnvironment(env: Readonly<Record<string, string>>): void {
     this.#env = env;
   }
 
-  /** First words with an agent that another host has left, once it follows this one (`resync.ts`). */
+  /** The first exchange with an agent that another host has left, once it follows this one (`resync.ts`). */
   async rejoined(options: RequestOptions = {}): Promise<void> {
     await Promise.all([this.#hello(options), this.#listProcesses(options)]);
   }
@@ -127,14 +127,14 @@ export class AgentClient {
       },
     );
     if (typeof started !== "number") return started;
-    // It was started by a call that gave up before the answer came, so nobody here has heard of it.
+    // It was started by a call that gave up before the reply, so it is unknown here.
     await this.#listProcesses();
     const found = this.#processes.get(started);
     if (found === undefined) throw new SandboxerError("process_not_found", "The process with this key has ended.");
     return found;
   }
 
-  /** Registered before the next frame is looked at, which may already be its exit. */
+  /** Registered before the next frame is processed, which may already be its exit. */
   #readSpawned(reply: PayloadReader, key: string): AgentProcess | number {
     const [process, pid, existed] = [reply.u32(), reply.u32(), reply.u8() === 1];
     const known = this.#processes.get(process);
@@ -152,12 +152,12 @@ export class AgentClient {
     return this.#connection.ask(Request.processTable, new PayloadWriter(), readProcessTable, options);
   }
 
-  /** When somebody last wanted something of the sandbox, or it said something; monotonic. */
+  /** When the sandbox was last used or sent something; monotonic. */
   get usedMs(): number {
     return this.#connection.usedMs;
   }
 
-  /** Whether something goes on, as far as is known here; what was left behind by those that exited is not. */
+  /** Whether something runs, as far as known here; leftovers of exited processes are not known. */
   get busy(): boolean {
     if (this.#connection.busy || this.#connections.size > 0) return true;
     for (const process of this.#processes.values()) if (process.exit === undefined) return true;
@@ -180,7 +180,7 @@ export class AgentClient {
 
   /** After this the agent is silent and its pipes are empty, as a save needs them. */
   async quiesce(): Promise<void> {
-    // A silent agent counts no time, and what is in its pipe would be in the image.
+    // A silent agent counts no time, and data in its pipe would be in the image.
     this.stopBeating();
     await this.#connection.request(Request.quiesce, new PayloadWriter());
   }
@@ -190,7 +190,7 @@ export class AgentClient {
     this.beat();
   }
 
-  /** Stops everything inside but the agent, which goes on answering; gives how many processes that were. */
+  /** Stops everything inside except the agent, which keeps answering; returns how many processes that were. */
   freezeProcesses(): Promise<number> {
     return this.#connection.ask(Request.freeze, new PayloadWriter(), (reply) => reply.u32());
   }
@@ -199,7 +199,7 @@ export class AgentClient {
     await this.#connection.request(Request.thaw, new PayloadWriter());
   }
 
-  /** Kills everything inside but the agent. */
+  /** Kills everything inside except the agent. */
   async killAll(): Promise<void> {
     await this.#connection.request(Request.signal, new PayloadWriter().u32(0).u32(9).u8(2));
   }
@@ -226,7 +226,7 @@ export class AgentClient {
     throw new SandboxerError("image_incompatible", message);
   }
 
-  /** Keeps the agent from believing that nobody is there. */
+  /** Keeps the agent from considering its host dead. */
   beat(): void {
     const { heartbeatMs } = this.#options;
     if (heartbeatMs === 0 || this.#heart !== undefined) return;
@@ -234,7 +234,7 @@ export class AgentClient {
     this.#heart.unref();
   }
 
-  /** After a time without: the first one at once, because the agent may have missed them already. */
+  /** After a break: the first one at once, because the agent may have missed them already. */
   goOnBeating(): void {
     this.beat();
     if (this.#heart !== undefined) this.#sendBeat();
@@ -252,7 +252,7 @@ export class AgentClient {
     return didBeat;
   }
 
-  /** Learns which processes there are; gives where the log of each begins and ends. */
+  /** Reads the process list; returns where the log of each begins and ends. */
   #listProcesses(options: RequestOptions = {}): Promise<Map<number, OutputBounds>> {
     return this.#connection.ask(Request.processes, new PayloadWriter(), (reply) => this.#readProcesses(reply), options);
   }

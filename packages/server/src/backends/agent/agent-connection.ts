@@ -16,23 +16,23 @@ export interface AgentEvents {
 export interface RequestOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** Not a use of the sandbox: nobody has asked for it. */
+  /** Does not count as use of the sandbox. */
   readonly unasked?: boolean;
 }
 
 export interface AgentConnectionOptions {
   readonly onFailure: (error: SandboxerError) => void;
-  /** The agent is gone; whoever knows why then fails the connection. */
+  /** The agent has ended; the owner then fails the connection with the reason. */
   readonly onEnd: () => void;
   /** Called right before each frame that is sent. */
   readonly beforeFrame?: (() => void) | undefined;
-  /** Whether the chunks of the output stay as they are. */
+  /** Whether output chunks stay valid. */
   readonly chunksLast: boolean;
 }
 
 /**
- * What a reply says. It runs before any later frame is looked at, so that a reply may change what later frames mean;
- * one that does not hold what it should ends the connection.
+ * Parses a reply. It runs before any later frame is processed, so that a reply may change the meaning of later frames;
+ * a malformed one ends the connection.
  */
 export type ReplyReader<Result> = (reply: PayloadReader) => Result;
 
@@ -84,11 +84,11 @@ export class AgentConnection {
     });
     output.on("end", () => options.onEnd());
     output.on("error", () => options.onEnd());
-    // A write to an agent that is gone; its end is seen on the other pipe.
+    // A write to an agent that has ended; its end shows on the other pipe.
     input.on("error", () => {});
   }
 
-  /** Settles when a fresh agent has said that it is there. */
+  /** Settles when a fresh agent has announced itself. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -97,12 +97,12 @@ export class AgentConnection {
     return this.#failure;
   }
 
-  /** When the last frame came or went, but for those that nobody has asked for; monotonic. */
+  /** When the last frame came or went, except for background ones; monotonic. */
   get usedMs(): number {
     return this.#usedMs;
   }
 
-  /** Whether an answer is awaited, or something is still on its way to the agent. */
+  /** Whether a reply is awaited, or data is still being sent to the agent. */
   get busy(): boolean {
     return this.#waiting.size > 0 || this.#input.writableLength > 0;
   }
@@ -162,7 +162,7 @@ export class AgentConnection {
     this.#input.write(frame);
   }
 
-  /** Ends the connection and closes its pipes: what waits fails with this error. The first failure wins. */
+  /** Ends the connection and closes its pipes: pending requests fail with this error. The first failure wins. */
   fail(error: SandboxerError): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
@@ -195,7 +195,7 @@ export class AgentConnection {
       case Reply.ready:
         return this.#ready.resolve();
       case Reply.resynced:
-        // What comes now is for a host that does not know this one's requests.
+        // What arrives now is for a host that does not know this one's requests.
         return this.fail(new SandboxerError("sandbox_failed", REPLACED, { details: { replaced: true } }));
       default:
         throw new MalformedFrameError(`unknown frame type ${frame.type}`);
@@ -204,9 +204,9 @@ export class AgentConnection {
 
   #settle(frame: Frame, payload: PayloadReader): void {
     const waiting = this.#waiting.get(frame.request);
-    // A reply that nobody waits for any more: its caller gave up.
+    // A reply whose caller gave up.
     if (waiting === undefined) return;
-    // It waits on until its reply was read: one that cannot be read fails it with the connection.
+    // It stays pending until its reply was parsed: a malformed one fails it with the connection.
     if (frame.type === Reply.error) waiting.reject(readError(payload));
     else waiting.settle(payload);
     this.#waiting.delete(frame.request);

@@ -1,6 +1,6 @@
 import { SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 
-/** Linux error numbers that the agent answers with and that mean something to a user. */
+/** Linux error numbers of the agent that mean something to a user. */
 const CODES: Readonly<Record<number, ErrorCode>> = {
   1: "permission_denied", // EPERM
   2: "file_not_found", // ENOENT

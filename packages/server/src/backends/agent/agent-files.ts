@@ -7,15 +7,15 @@ import { readEntry, readPage, type AgentFileEntry } from "./file-entry.ts";
 import { Request } from "./frame-types.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader, type StringEncoding } from "./payload.ts";
 
-/** The most that the agent gives at once. */
+/** The maximum that the agent returns at once. */
 export const READ_BYTES = 256 * 1024;
 const WRITE_BYTES = 256 * 1024;
-/** So many pieces of a file are asked for at once, so that neither side waits for the other. */
+/** How many pieces of a file are requested at once, so that neither side waits for the other. */
 const READS_AHEAD = 3;
 const WRITES_AHEAD = 3;
-/** A folder is listed in memory; whoever fills one inside must not fill the server's. */
+/** A folder is listed in memory; filling one inside must not fill the server's. */
 const MAX_ENTRIES = 100_000;
-/** Of names and targets of links together. */
+/** The total size of names and link targets. */
 const MAX_LISTED_BYTES = 32 * 1024 ** 2;
 const ZEROS = new Uint8Array(WRITE_BYTES);
 const WriteFlag = { create: 1, truncate: 2 } as const;
@@ -59,13 +59,13 @@ export class AgentFiles implements RawFiles {
     let offset = options.offset ?? 0;
     const end = options.length === undefined ? Number.POSITIVE_INFINITY : offset + options.length;
     const underWay: { readonly length: number; readonly data: Promise<Buffer> }[] = [];
-    // Most files are small: more than one piece is asked for when there was one.
+    // Most files are small: more pieces are requested only after a full one.
     let ahead = 1;
     for (let asked = offset; ;) {
       for (; underWay.length < ahead && asked < end; asked += READ_BYTES) {
         const length = Math.min(READ_BYTES, end - asked);
         const data = this.#readPiece(path, asked, length, (reply) => reply.rest());
-        // One that nobody comes to take any more fails unheard.
+        // The failure of an abandoned piece is ignored.
         data.catch(() => {});
         underWay.push({ length, data });
       }
@@ -76,14 +76,14 @@ export class AgentFiles implements RawFiles {
       ahead = READS_AHEAD;
       yield data;
       if (data.length === oldest.length) continue;
-      // It ended here a moment ago; what was asked for behind that does not follow.
+      // The file ended a moment ago; later pieces do not follow.
       underWay.length = 0;
       asked = offset;
       ahead = 1;
     }
   }
 
-  /** Reads as much as there is and as fits into this memory, and gives the part of it that was filled. */
+  /** Reads as much as exists and fits into this memory, and returns the filled part. */
   async readInto(path: string, offset: number, memory: Buffer): Promise<Buffer> {
     const bytes = await this.#readPiece(path, offset, memory.length, (reply) => reply.passing().copy(memory));
     return memory.subarray(0, bytes);
@@ -106,7 +106,7 @@ export class AgentFiles implements RawFiles {
     let offset = 0;
     let endsInHole = false;
     const underWay: Promise<void>[] = [];
-    // The agent does one after the other, so that what follows one that failed changes nothing that others write later.
+    // The agent processes requests in order, so writes after a failed one change nothing.
     const put = async (data: Uint8Array, flags = 0): Promise<void> => {
       const payload = this.#start()
         .u8(flags)
@@ -130,7 +130,7 @@ export class AgentFiles implements RawFiles {
       }
     }
     if (endsInHole) {
-      // One byte makes the file as long as it is.
+      // One byte gives the file its length.
       offset -= 1;
       await put(Uint8Array.of(0));
     }

@@ -8,10 +8,10 @@ import { MalformedFrameError, PayloadWriter } from "./payload.ts";
 
 /** How far the agent may run ahead of the reader. */
 const WINDOW_BYTES = 512 * 1024;
-/** Well below what the agent keeps unacknowledged, so that its log does not fill up for want of being told. */
+/** Well below the agent's limit of unacknowledged output, so that its log does not fill up. */
 const ACKNOWLEDGE_BYTES = 256 * 1024;
 const STDIN_FRAME_BYTES = 64 * 1024;
-/** A process that does not read its stdin makes its writer wait this long at most. */
+/** A process that does not read its stdin makes its writer wait at most this long. */
 const STDIN_TIMEOUT_MS = 24 * 3_600_000;
 
 export interface AgentProcessRecord {
@@ -22,7 +22,7 @@ export interface AgentProcessRecord {
   readonly exit: ProcessExit | undefined;
 }
 
-/** What a process needs of the table that it stands in. */
+/** What a process needs from its process table. */
 export interface ProcessTableAccess {
   bounds(process: number): Promise<OutputBounds>;
   forget(process: number): void;
@@ -41,7 +41,7 @@ export class AgentProcess implements SandboxProcess {
   #exit: ProcessExit | undefined;
   #acknowledged: number;
   #toldAcknowledged: number;
-  /** The newest reader; the agent's output is for it once its seek was answered. */
+  /** The newest reader; it gets the agent's output once its seek was answered. */
   #latest: OutputReader | undefined;
   #reader: OutputReader | undefined;
   readonly #stdin = new SerialQueue();
@@ -102,8 +102,8 @@ export class AgentProcess implements SandboxProcess {
   }
 
   /**
-   * Each telling wakes the sandbox, so the agent hears of it when that makes much room in its log, or when nothing is on
-   * its way to the reader that would be acknowledged later.
+   * Each acknowledgement wakes the sandbox, so it is sent when it frees much of the log, or when nothing is on its way
+   * to the reader that would be acknowledged later.
    */
   acknowledge(offset: number): void {
     if (offset <= this.#acknowledged) return;
@@ -112,7 +112,7 @@ export class AgentProcess implements SandboxProcess {
     if (!moreToCome || offset - this.#toldAcknowledged >= ACKNOWLEDGE_BYTES) this.#tellAcknowledged();
   }
 
-  /** Writes are kept in the order of the calls, one frame at a time, as the agent asks for. */
+  /** Writes are sent in the order of the calls, one frame at a time, as the agent demands. */
   writeStdin(data: Uint8Array): Promise<void> {
     return this.#stdin.run(async () => {
       for (let start = 0; start < data.length; start += STDIN_FRAME_BYTES) {
@@ -159,11 +159,11 @@ export class AgentProcess implements SandboxProcess {
   }
 
   async #seek(reader: OutputReader, asked: number): Promise<void> {
-    // Acknowledged output may be gone; the window has to begin where the log does.
+    // Acknowledged output may be dropped; the window must begin where the log does.
     const from = asked < this.#acknowledged ? Math.max(asked, (await this.#bounds()).start) : asked;
     reader.startAt(from, WINDOW_BYTES);
     const payload = new PayloadWriter().u32(this.process).u8(1).u64(from).u64(this.#acknowledged).u64(reader.limit);
-    // What was in flight for an earlier reader comes before this reply, and is dropped.
+    // Output in flight for an earlier reader comes before this reply, and is dropped.
     await this.#connection.ask(Request.window, payload, () => {
       if (this.#latest === reader) this.#reader = reader;
     });
@@ -175,7 +175,7 @@ export class AgentProcess implements SandboxProcess {
 
   #sendWindow(): void {
     this.#toldAcknowledged = this.#acknowledged;
-    // Also while its seek is under way: an older limit behind the seek would close the window again.
+    // Also while its seek is in progress: an older limit after the seek would close the window again.
     const reader = this.#latest;
     if (reader === this.#reader) reader?.widen(WINDOW_BYTES);
     const payload = new PayloadWriter().u32(this.process).u8(0).u64(0);

@@ -16,7 +16,7 @@ export const OUT_OF_MEMORY: SandboxEnd = {
   message: "The sandbox used more memory than its limit and was ended.",
 };
 
-/** The part of a handle that the agent inside answers for, whatever engine runs it. */
+/** The part of a handle that the agent implements, whatever the engine. */
 export abstract class AgentSandbox {
   readonly #agent: AgentClient;
 

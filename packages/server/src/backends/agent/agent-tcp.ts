@@ -6,9 +6,9 @@ import { MalformedFrameError, PayloadWriter } from "./payload.ts";
 
 const WINDOW_BYTES = 256 * 1024;
 const WRITE_FRAME_BYTES = 64 * 1024;
-/** A peer that does not read makes its writer wait this long at most. */
+/** A peer that does not read makes its writer wait at most this long. */
 const WRITE_TIMEOUT_MS = 24 * 3_600_000;
-/** More pieces than this are put together, so that a stream of single bytes costs little more than its bytes. */
+/** More pieces than this are joined, so that a stream of single bytes costs little more than its bytes. */
 const MAX_PIECES = 256;
 
 /** A TCP connection to a port inside the sandbox, carried by the agent's frames, with a window for each direction. */

@@ -1,11 +1,11 @@
 import { Buffer } from "node:buffer";
 
-/** A name or path of which each character is one byte, for people to read. */
+/** A name or path with one character per byte, made readable for people. */
 export function readable(name: string): string {
   return toBytes(name).toString("utf8");
 }
 
-/** The bytes of a name or path of which each character is one. */
+/** The bytes of a name or path with one character per byte. */
 export function toBytes(name: string): Buffer {
   return Buffer.from(name, "latin1");
 }

@@ -9,20 +9,20 @@ import { AGENT_FOLDER } from "./agent-place.ts";
 import { readable, toBytes } from "./byte-names.ts";
 import type { AgentFileEntry } from "./file-entry.ts";
 
-/** Not part of a sandbox's files: what the kernel shows, and what is new at each start. */
+/** Not part of a sandbox's files: kernel filesystems, and what is new at each start. */
 const SKIPPED = new Set(["/proc", "/sys", "/dev", "/run", AGENT_FOLDER, "/etc/machine-id"]);
-/** Memory that lives on a filesystem of its own, but that users think of as files. */
+/** In-memory filesystems that users treat as files. */
 const EXTRA_ROOTS = ["/tmp"];
-/** What is listed comes from inside, where somebody may have taken over the agent that lists it. */
+/** The list comes from inside, where the agent may be compromised. */
 const NO_NAME = /^\.{0,2}$|[/\0]/;
-/** Of the system inside: nothing below a longer path can be asked for. */
+/** The path limit of the system inside: nothing below a longer path can be requested. */
 const MAX_PATH_BYTES = 4096;
-/** A listing may be large, and each level keeps what it has listed ahead: only the first levels do. */
+/** A listing may be large, and each level keeps its listing in memory: only the first levels read ahead. */
 const FOLDERS_AHEAD = 2;
 const LEVELS_AHEAD = 8;
 const LOOKS_AHEAD = 32;
 
-/** What a sandbox has made of a file of its root filesystem; without an entry that is removed. */
+/** A change to a file of the root filesystem; without an entry it was removed. */
 export interface ChangedFile {
   readonly path: string;
   readonly entry: AgentFileEntry | undefined;
@@ -31,13 +31,13 @@ export interface ChangedFile {
 interface Walk {
   readonly files: AgentFiles;
   readonly basePath: string;
-  /** Other filesystems are folders with another device; a file's device says only which layer it is on. */
+  /** Other filesystems are folders with another device; a file's device only shows its layer. */
   readonly device: bigint;
 }
 
 /**
- * Everything in a sandbox that is not as in its root filesystem, which is in `basePath`; folders before what they hold,
- * and a removal before what has taken the place of something of another kind. Each character of a path is one byte.
+ * Everything in a sandbox that differs from its root filesystem in `basePath`; folders before their contents, and a
+ * removal before a replacement of another kind. Each character of a path is one byte.
  */
 export async function* changedFiles(files: AgentFiles, basePath: string): AsyncGenerator<ChangedFile, void, undefined> {
   for (const path of ["/", ...EXTRA_ROOTS]) {
@@ -49,7 +49,7 @@ export async function* changedFiles(files: AgentFiles, basePath: string): AsyncG
 
 interface Folder {
   readonly path: string;
-  /** It is a folder there too, and so are all above it: no link on the host is followed. */
+  /** It is a folder there too, and so are all its parents: no link on the host is followed. */
   readonly inBase: boolean;
 }
 
@@ -57,7 +57,7 @@ interface ListedFolder extends Folder {
   readonly entries: readonly AgentFileEntry[];
 }
 
-/** Not by recursion: each change would be handed up through all folders above it, and whoever is inside makes many. */
+/** Not recursive: each change would pass through all parent folders, and a sandbox can make many. */
 async function* changesBelow(walk: Walk, top: ListedFolder): AsyncGenerator<ChangedFile, void, undefined> {
   const list = async (folder: Folder): Promise<ListedFolder> => ({
     ...folder,
@@ -130,12 +130,14 @@ function pathOf(folder: string, { name }: AgentFileEntry): string {
   });
 }
 
-/** How a name in the root filesystem compares with the sandbox; `unchanged` and `changed` imply the same kind of file. */
+/**
+ * How a name in the root filesystem compares with the sandbox; `unchanged` and `changed` imply the same kind of file.
+ */
 type BaseState = "none" | "unchanged" | "changed" | "another kind";
 
 /**
- * Looks at the root filesystem, which is in `basePath` on the host, without following a link in its place. Each
- * character of a path inside is one byte. The folder that holds it must be known to be one.
+ * Reads the root filesystem in `basePath` on the host, without following links. Each character of a path inside is one
+ * byte. The containing folder must be known to be a folder.
  */
 async function compareWithBase(entry: AgentFileEntry, basePath: string, path: string): Promise<BaseState> {
   const base = await lstat(onHost(basePath, path), { bigint: true }).catch(() => undefined);

@@ -6,7 +6,7 @@ const MAX_NAME_BYTES = 255;
 const MAX_TARGET_BYTES = 4096;
 const KINDS: Readonly<Record<string, FileEntry["kind"]>> = { f: "file", d: "folder", l: "symlink" };
 
-/** An entry with what only a whole-tree walk needs: the device, to stay on one filesystem, and links between names. */
+/** An entry with the facts that only a whole-tree walk needs: the device, to stay on one filesystem, and hard links. */
 export interface AgentFileEntry extends FileEntry {
   readonly kindLetter: string;
   readonly device: bigint;
@@ -18,7 +18,7 @@ export interface AgentFileEntry extends FileEntry {
 interface Page {
   readonly more: boolean;
   readonly entries: AgentFileEntry[];
-  /** As they came, which is a little more than their names and targets. */
+  /** The size as received, a little more than their names and targets. */
   readonly bytes: number;
 }
 

@@ -7,14 +7,14 @@ export interface Frame {
   readonly type: number;
   readonly request: number;
   readonly payload: Buffer;
-  /** Whether the payload stays as it is; if not, it is another's from the next frame on. */
+  /** Whether the payload stays valid; if not, only until the next frame. */
   readonly lasts: boolean;
 }
 
 const LENGTH_BYTES = 4;
 const HEADER_BYTES = 5;
 
-/** The parts of the payload are copied: whoever has them may do with them what they like. */
+/** The parts of the payload are copied, so the caller may change them. */
 export function encodeFrame(type: number, request: number, ...payload: readonly Uint8Array[]): Buffer {
   const bytes = payload.reduce((total, part) => total + part.length, 0);
   if (HEADER_BYTES + bytes > MAX_FRAME_BYTES) {
@@ -27,24 +27,24 @@ export function encodeFrame(type: number, request: number, ...payload: readonly 
   return Buffer.concat([header, ...payload]);
 }
 
-/** Frames above this share their memory: one of its own for each costs the server more than all else about it. */
+/** Frames above this share memory: a buffer for each costs the server more than everything else about it. */
 const OWN_MEMORY_BYTES = 128 * 1024;
-/** Memory for large frames, of whichever sandbox, in none of which there is one at the moment. */
+/** Unused memory for large frames of any sandbox. */
 const spare: Buffer[] = [];
 const SPARES = 4;
 
 /**
- * Cuts a byte stream into frames. It never holds more than one frame, in one buffer, however small the pieces are that
- * it comes in; a frame that came whole is not copied.
+ * Cuts a byte stream into frames. It never holds more than one frame, in one buffer, however small the pieces; a frame
+ * that arrived complete is not copied.
  */
 export class FrameDecoder {
   readonly #chunksLast: boolean;
   readonly #head = Buffer.alloc(LENGTH_BYTES + HEADER_BYTES);
-  /** The frame that is not complete yet: as long as it claims to be, or its head. */
+  /** The incomplete frame: as long as it claims to be, or its head. */
   #partial: Buffer = this.#head;
   #held = 0;
 
-  /** `chunksLast`: whether what is pushed stays as it is afterwards. */
+  /** `chunksLast`: whether pushed data stays valid afterwards. */
   constructor({ chunksLast }: { readonly chunksLast: boolean }) {
     this.#chunksLast = chunksLast;
   }
@@ -71,7 +71,7 @@ export class FrameDecoder {
     }
   }
 
-  /** Takes what belongs to the unfinished frame, and gives what is left. */
+  /** Takes the bytes of the incomplete frame, and returns the rest. */
   #keep(data: Buffer): Buffer {
     const rest = this.#copy(data);
     if (this.#partial !== this.#head || this.#held < LENGTH_BYTES) return rest;

@@ -12,8 +12,8 @@ import { isWhiteout, LITERAL, removedBy } from "./whiteout.ts";
 const BYTE_NAMES = { filenameEncoding: "latin1" } as object;
 
 /**
- * Writes a saved archive into a fresh sandbox, whose `files` have to have raw names. Names come from a store: nothing
- * but plain paths is accepted.
+ * Unpacks a saved archive into a fresh sandbox, whose `files` must use raw names. Names come from a store: only plain
+ * paths are accepted.
  */
 export async function loadFilesystem(files: AgentFiles, archivePath: string): Promise<void> {
   const archive = extract(BYTE_NAMES);

@@ -2,15 +2,15 @@ import { Buffer } from "node:buffer";
 import type { OutputChunk } from "../backend.ts";
 import { MalformedFrameError } from "./payload.ts";
 
-/** Where chunks begin to be put together, and how many may be left after that: the agent's log has fewer turns. */
+/** When chunks begin to be joined, and how many may be left after that. */
 const COMPACT_AT = 1024;
 const MAX_CHUNKS = 10_000;
 
-/** One reader of a process's output: what arrived and was not taken, and how far the agent may send. */
+/** One reader of a process's output: received but unread data, and how far the agent may send. */
 export class OutputReader {
-  /** After the last byte that arrived. */
+  /** The offset after the last received byte. */
   position: number;
-  /** After the last byte that was taken. */
+  /** The offset after the last read byte. */
   consumed: number;
   limit: number;
   ended = false;
@@ -49,7 +49,7 @@ export class OutputReader {
     return this.#chunks.shift();
   }
 
-  /** Until something has changed. */
+  /** Waits until something has changed. */
   more(): Promise<void> {
     return new Promise((resolve) => (this.#wake = resolve));
   }
@@ -63,7 +63,7 @@ export class OutputReader {
     this.#wake();
   }
 
-  /** Single bytes that nobody takes would cost a hundred times their size as chunks of their own. */
+  /** Unread single bytes would cost a hundred times their size as separate chunks. */
   #compact(): void {
     const groups: OutputChunk[][] = [];
     for (const chunk of this.#chunks) {

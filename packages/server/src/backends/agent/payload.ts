@@ -65,18 +65,18 @@ export class PayloadWriter {
   }
 }
 
-/** Thrown when a frame from the agent is not what the protocol says. The agent's memory is in the sandbox's reach. */
+/** Thrown for a frame that violates the protocol. The sandbox can write to the agent's memory. */
 export class MalformedFrameError extends Error {
   override name = "MalformedFrameError";
 }
 
-/** Reads a payload field by field; a field that is not there is a {@link MalformedFrameError}, never a crash. */
+/** Reads a payload field by field; a missing field is a {@link MalformedFrameError}, never a crash. */
 export class PayloadReader {
   readonly #data: Buffer;
   readonly #lasts: boolean;
   #position = 0;
 
-  /** `lasts`: whether the bytes stay as they are afterwards. */
+  /** `lasts`: whether the bytes stay valid afterwards. */
   constructor(data: Buffer, lasts = true) {
     this.#data = data;
     this.#lasts = lasts;
@@ -94,7 +94,7 @@ export class PayloadReader {
     return this.#take(4).readInt32LE();
   }
 
-  /** Refuses what a number cannot hold exactly: offsets and sizes never get there. */
+  /** Refuses numbers that cannot be represented exactly: real offsets and sizes are smaller. */
   u64(): number {
     const value = this.#take(8).readBigUInt64LE();
     if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new MalformedFrameError("a 64-bit field is out of range");
@@ -113,7 +113,7 @@ export class PayloadReader {
     return this.bytes().toString(encoding);
   }
 
-  /** With a count before them; for who is done with them at once. */
+  /** Length-prefixed bytes, valid only now. */
   bytes(): Buffer {
     return this.#take(this.u32());
   }
@@ -123,7 +123,7 @@ export class PayloadReader {
     return this.#data.length - this.#position;
   }
 
-  /** The rest for who is done with it at once. */
+  /** The rest, valid only now. */
   passing(): Buffer {
     return this.#take(this.left);
   }
@@ -138,7 +138,7 @@ export class PayloadReader {
     if (this.#position !== this.#data.length) throw new MalformedFrameError("a frame continues after its last field");
   }
 
-  /** A list with a count before it; the count is believed only as far as there are bytes for it. */
+  /** A list with a count; the count is trusted only as far as there are bytes for it. */
   list<Item>(item: () => Item): Item[] {
     const items: Item[] = [];
     for (let left = this.u32(); left > 0; left--) items.push(item());

@@ -2,7 +2,7 @@ import type { OutputBounds, ProcessExit, ProcessTableEntry } from "../backend.ts
 import { type AgentProcessRecord } from "./agent-process.ts";
 import { type PayloadReader } from "./payload.ts";
 
-/** What the agent says of one of its processes, and where the log of its output begins and ends. */
+/** The agent's facts about one of its processes, and where the log of its output begins and ends. */
 export function readProcess(reply: PayloadReader): AgentProcessRecord & { readonly bounds: OutputBounds } {
   const [process, pid] = [reply.u32(), reply.u32()];
   const exited = reply.u8() === 1;

@@ -8,14 +8,17 @@ import { Reply, Request } from "./frame-types.ts";
 
 const TOKEN_BYTES = 32;
 
-/** Known to the hosts of one agent and to nobody inside its sandbox: the agent is told it in a frame, and its environment has none. */
+/**
+ * Known to the hosts of one agent and to nobody inside its sandbox: the agent gets it in a frame, not in its
+ * environment.
+ */
 export function newResyncToken(): string {
   return randomBytes(TOKEN_BYTES / 2).toString("hex");
 }
 
 /**
- * Makes an agent that another host has left follow this one, whatever was cut off in the middle, in either direction:
- * both sides drop what comes before their frame with the token. Gives the agent's output after that.
+ * Makes an agent that another host has left follow this one, even if frames were cut off in either direction: both
+ * sides drop everything before their frame with the token. Returns the agent's output after that.
  */
 export async function resync(
   input: Writable,
@@ -40,7 +43,7 @@ export async function resync(
     }
     const seen = Buffer.concat([before, chunk]);
     const at = seen.indexOf(marker);
-    // The marker may come in pieces.
+    // The marker may arrive in pieces.
     before = at >= 0 ? undefined : seen.subarray(Math.max(0, seen.length - marker.length + 1));
     if (at < 0) return;
     following.write(seen.subarray(at + marker.length));

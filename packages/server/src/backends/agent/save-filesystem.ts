@@ -10,20 +10,20 @@ import { changedFiles, type ChangedFile } from "./changed-files.ts";
 import type { AgentFileEntry } from "./file-entry.ts";
 import { isWhiteout, LITERAL_RECORD, whiteoutOf } from "./whiteout.ts";
 
-/** Pieces that are asked for before the first of them is written, so that neither side waits for the other. */
+/** Pieces that are requested before the first of them is written, so that neither side waits for the other. */
 const PIECES_AHEAD = 8;
 const STAGE_BYTES = 1024 * 1024;
-/** For names and all else that is said of files, beside their content: half a million files, and more where more fits. */
+/** Limit for names and other metadata, besides content: half a million files, and more if they are small. */
 const HEAD_BYTES = 256 * 1024 ** 2;
 const REMOVED = { mode: 0o644, uid: 0, gid: 0, sizeBytes: 0, modifiedMs: 0 };
 
-/** A part of the archive: bytes that are known, or some of a file inside. */
+/** A part of the archive: known bytes, or a range of a file inside. */
 type Piece = Buffer | { readonly path: string; readonly offset: number; readonly length: number };
 
 /**
- * Writes what a sandbox has changed of its root filesystem as a tar archive, of at most so many bytes of content. It is
- * read through the agent, so that it needs nothing of the engine and can be loaded by any engine version. `files` has
- * to have raw names: those that are no text are saved too.
+ * Writes the changes of a sandbox to its root filesystem as a tar archive with limited content. It is read through the
+ * agent, so it is independent of the engine and can be loaded by any engine version. `files` must use raw names, so
+ * that names that are not text are saved too.
  */
 export async function saveFilesystem(
   files: AgentFiles,
@@ -34,7 +34,7 @@ export async function saveFilesystem(
   const handle = await open(into, "w");
   try {
     const stage = new Stage(handle);
-    // As many as can be on their way, and the one that is being written.
+    // As many as can be in flight, and the one that is being written.
     const rooms = Array.from({ length: PIECES_AHEAD + 1 }, () => Buffer.allocUnsafeSlow(READ_BYTES));
     let reads = 0;
     const begin = async (piece: Piece): Promise<Buffer> => {
@@ -60,7 +60,7 @@ async function* archive(changes: AsyncIterable<ChangedFile>, maxBytes: number): 
     if (header === undefined) continue;
     const head = tarHeader(header);
     leftHeadBytes -= head.length;
-    // A sparse file is larger than what it takes inside.
+    // A sparse file is larger than the space it uses inside.
     leftBytes -= header.sizeBytes;
     if (leftHeadBytes < 0) throw new SandboxerError("too_large", "The sandbox has more files than can be saved.");
     if (leftBytes < 0)
@@ -73,7 +73,7 @@ async function* archive(changes: AsyncIterable<ChangedFile>, maxBytes: number): 
   yield tarEnd();
 }
 
-/** Undefined for sockets and pipes, which mean nothing without the processes that use them. */
+/** Undefined for sockets and pipes, which are useless without their processes. */
 function describe(path: string, entry: AgentFileEntry): TarEntry | undefined {
   const { kind, mode, uid, gid, modifiedMs } = entry;
   if (kind === "other") return undefined;
@@ -88,7 +88,7 @@ function whiteout(path: string): TarEntry {
   return { ...REMOVED, kind: "file", name: toBytes(whiteoutOf(path).slice(1)) };
 }
 
-/** Collects what is written, so that the many small parts of an archive are few writes. */
+/** Buffers writes, so that the many small parts of an archive become few writes. */
 class Stage {
   readonly #handle: FileHandle;
   readonly #bytes = Buffer.allocUnsafeSlow(STAGE_BYTES);
@@ -98,7 +98,7 @@ class Stage {
     this.#handle = handle;
   }
 
-  /** Done with the data when it returns. */
+  /** Does not use the data after it returns. */
   async add(data: Buffer): Promise<void> {
     for (let taken = 0; taken < data.length;) {
       const copied = data.copy(this.#bytes, this.#filled, taken);

@@ -4,7 +4,7 @@ import { PayloadWriter } from "./payload.ts";
 
 const SpawnFlag = { pty: 1, noStdin: 2 } as const;
 
-/** What asks the agent for a process. */
+/** The agent's request to start a process. */
 export function spawnPayload(
   command: ExecCommand & { readonly workingFolder: string; readonly env: Readonly<Record<string, string>> },
   user: { readonly uid: number; readonly gid: number },

@@ -1,7 +1,7 @@
 import { errnoOf } from "./agent-error.ts";
 import type { AgentFiles } from "./agent-files.ts";
 
-/** What code inside finds, whatever the engine: its user, its folder, its variables. */
+/** The environment of code inside, whatever the engine: its user, its folder, its variables. */
 export const WORKING_FOLDER = "/workspace";
 export const SANDBOX_USER = { uid: 1000, gid: 1000 } as const;
 
@@ -16,8 +16,8 @@ export const DEFAULT_ENVIRONMENT: Readonly<Record<string, string>> = {
 const EEXIST = 17;
 
 /**
- * For a fresh sandbox. Programs write into `/` too; what is there already stays its owner's. Root filesystems of others
- * know neither the working folder nor its user.
+ * For a fresh sandbox. Programs write into `/` too; existing files keep their owner. Foreign root filesystems have
+ * neither the working folder nor its user.
  */
 export async function prepareFolders(files: AgentFiles, hasWorkingFolder = false): Promise<void> {
   const rootOpened = files.set("/", { mode: 0o1777 });

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { basename, dirname, join } from "node:path";
 
-/** Marks a file of the root filesystem that the sandbox has removed, as container layers do. */
+/** Marks a removed file of the root filesystem, as container layers do. */
 const WHITEOUT = ".wh.";
 const NO_NAME = /^\.{0,2}$|[/\0]/;
 /** In the pax header of a file whose own name looks like a removal. */
@@ -13,12 +13,12 @@ export function isWhiteout(name: string): boolean {
   return name.startsWith(WHITEOUT);
 }
 
-/** The entry that says that there is nothing under this path. */
+/** The entry that marks a path as removed. */
 export function whiteoutOf(path: string): string {
   return join(dirname(path), WHITEOUT + basename(path));
 }
 
-/** What an entry says is removed; undefined where that is no name. */
+/** The path that an entry removes; undefined if it is not a valid name. */
 export function removedBy(path: string): string | undefined {
   const name = basename(path).slice(WHITEOUT.length);
   return NO_NAME.test(name) ? undefined : join(dirname(path), name);

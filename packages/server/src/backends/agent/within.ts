@@ -1,6 +1,6 @@
 import { type RequestOptions } from "./agent-connection.ts";
 
-/** Waits for something no longer than its caller does; `late` says that it took too long. */
+/** Waits no longer than the caller does; `late` creates the error. */
 export async function within(
   promise: Promise<void>,
   options: RequestOptions & { readonly late: Error },

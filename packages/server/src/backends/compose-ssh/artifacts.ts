@@ -25,7 +25,7 @@ const recordSchema = z.object({
   service: z.string(),
 });
 
-/** What a snapshot says of itself. */
+/** The record of a snapshot. */
 export type ArtifactRecord = z.infer<typeof recordSchema>;
 
 export function readArtifactRecord(record: ExtensionRecord): ArtifactRecord {
@@ -37,7 +37,7 @@ export function readArtifactRecord(record: ExtensionRecord): ArtifactRecord {
   );
 }
 
-/** Packs the workspace on its host, where the artifact stays, and brings a copy here. On failure neither is left. */
+/** Packs the workspace on its host, where the artifact stays, and downloads a copy. On failure neither is left. */
 export async function packWorkspace(
   connection: SshConnection,
   project: ComposeProject,
@@ -108,9 +108,9 @@ async function fetchArtifact(
 }
 
 /**
- * Sees to it that the artifact is on the host: the one that is there where its digest is right, else the snapshot's
- * member, which makes a restore on another host possible. One that was brought there is this sandbox's own, to be
- * removed once it was unpacked.
+ * Ensures that the artifact is on the host: the existing one if its digest is right, otherwise the snapshot's member,
+ * which makes a restore on another host possible. An uploaded artifact belongs to this sandbox, and is removed once it
+ * was unpacked.
  */
 export async function provideArtifact(
   connection: SshConnection,

@@ -28,9 +28,9 @@ import { ServiceContainers } from "./service-containers.ts";
 const RETRY_MS = 5000;
 
 export interface ComposeSshOptions {
-  /** Where `inputs.repo` may be. */
+  /** Folders that may contain `inputs.repo`. */
   readonly repositoryFolders: readonly string[];
-  /** For the sockets of shared connections; short, because the names of sockets are. */
+  /** Folder for the sockets of shared connections; short, because socket names are limited. */
   readonly temporaryDirectory: string;
 }
 
@@ -78,7 +78,7 @@ export class ComposeSshExtension implements SandboxExtension {
       try {
         await this.#run(project, scripts.scriptFor(project, scripts.UNPACK_ARTIFACT, { artifact }), tools.signal);
       } finally {
-        // Nothing says later that it is here; should this fail, the next sandbox that is made here removes it.
+        // No record of it remains; if this fails, the next sandbox that is created here removes it.
         if (brought) await removeArtifact(connection, project, artifact).catch(() => {});
       }
     });
@@ -96,7 +96,7 @@ export class ComposeSshExtension implements SandboxExtension {
       if (placement.host !== record.host || artifact !== record.remote_path) {
         throw new SandboxerError("wrong_state", "the profile with its placement has changed.");
       }
-      // Of no sandbox: only the artifact is touched.
+      // Belongs to no sandbox: only the artifact is touched.
       const sandboxId = record.snapshot_id;
       const target = { ...remotePaths(placement.base_dir, sandboxId), sandboxId, placement };
       await this.#run(target, scripts.scriptFor(target, scripts.REMOVE_ARTIFACT, { artifact }), tools.signal);
@@ -122,7 +122,7 @@ export class ComposeSshExtension implements SandboxExtension {
     const text = await this.#run(target, scripts.scriptFor(target, scripts.READ_RECORD), tools.signal);
     const record = handleRecordSchema.safeParse(text === "" ? undefined : JSON.parse(text));
     if (!record.success || !fits(request, record.data.spec_hash)) return undefined;
-    // How to get there is for the request to say; the host says only what was made.
+    // The request says how to reach the host; the host only says what was created.
     const { compose, compose_file: file, service } = record.data.handle;
     const project = fromHandle({
       ...toHandle({ ...target, compose: "plugin", composeFile: "", service: "" }),
@@ -140,7 +140,7 @@ export class ComposeSshExtension implements SandboxExtension {
     let known = this.#containers.get(fromHandle(handle).sandboxId) ?? "";
     const look = (): Promise<string> => {
       const container = known;
-      // After a lost connection it is looked for: it may be another by then.
+      // After a lost connection it is looked up again: it may be another one by then.
       known = "";
       return this.#script(handle, scripts.WAIT_END, tools, { container });
     };
@@ -177,7 +177,7 @@ export class ComposeSshExtension implements SandboxExtension {
     return this.#connections.close();
   }
 
-  /** An empty workspace on the host, filled, and its project started. On failure the host is as it was. */
+  /** Creates and fills a workspace on the host, and starts its project. On failure the host is as it was. */
   async #make(
     request: AcquireRequest,
     tools: ExtensionTools,
@@ -212,7 +212,7 @@ export class ComposeSshExtension implements SandboxExtension {
     await this.#run(project, script, tools.signal);
   }
 
-  /** Removes what a failed attempt made, over a new connection where the old one is lost. */
+  /** Cleans up after a failed attempt, over a new connection if the old one is lost. */
   async #undo(project: ComposeProject, cause: unknown): Promise<unknown> {
     try {
       await this.#run(project, scripts.scriptFor(project, scripts.TEARDOWN));
@@ -250,7 +250,9 @@ export class ComposeSshExtension implements SandboxExtension {
   }
 }
 
-/** A host that was never reached, or that refused before it began, has nothing to remove; another's sandbox must stay. */
+/**
+ * A host that was never reached, or that refused before it began, has nothing to remove; another's sandbox must stay.
+ */
 function hasEffects(thrown: unknown): boolean {
   if (!(thrown instanceof SandboxerError)) return true;
   const nothingMade = ["no_tool", "no_docker", "docker_down", "no_compose", "no_base", "exists", "busy"];
@@ -266,7 +268,7 @@ async function* counted(data: AsyncIterable<Uint8Array>, tools: ExtensionTools):
   }
 }
 
-/** Until the service has ended, through the loss of connections. The script says `STATUS EXIT_CODE OOM`, or `gone`. */
+/** Waits until the service has ended, across lost connections. The script prints `STATUS EXIT_CODE OOM`, or `gone`. */
 async function watchService(wait: () => Promise<string>, signal: AbortSignal): Promise<SandboxEnd> {
   for (;;) {
     try {

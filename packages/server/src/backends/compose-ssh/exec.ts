@@ -18,11 +18,11 @@ const MAX_REPORT_BYTES = 64 << 10;
 const SIGNAL_BASE = 128;
 const MAX_SIGNAL = 64;
 
-/** Reads what to do as its first line of input, so that neither commands nor variables show in any process table. */
+/** Reads its commands from the first line of input, so that neither commands nor variables show in a process table. */
 const STARTER = `n='
 '; IFS= read -r c && eval "$c"`;
 
-/** What Docker says of a container that is gone, or has ended. */
+/** Docker's messages about a container that was removed or has ended. */
 const NO_CONTAINER = /is not running|No such container|no container found/i;
 
 /** Starts a process in the service's container, through `docker exec`. */
@@ -71,14 +71,14 @@ export async function execInService(
   };
 }
 
-/** When a child exits, Node throws away what it wrote and nobody reads yet; from here on it waits for its reader. */
+/** When a child exits, Node discards its unread output; from here on the output waits for its reader. */
 function kept(stream: Readable): PassThrough {
   const through = new PassThrough();
   pipeline(stream, through, () => {});
   return through;
 }
 
-/** What the shell inside evaluates. It reports its number, which stays the program's, and gives way to the program. */
+/** The script that the shell inside evaluates. It reports its pid, which stays the program's, and execs the program. */
 function startLine({ argv, env, workingFolder }: ExtensionCommand, nonce: string): string {
   const [program = ""] = argv;
   const say = (what: string): string => `printf '\\n%s %s\\n' ${nonce} ${what} >&2`;
@@ -117,12 +117,12 @@ function notStarted(
   return remoteError(connection.placement, code, report.said);
 }
 
-/** Docker tells a signal as 128 and its number, and so does a program that exits with such a code by itself. */
+/** Docker reports a signal as 128 plus its number, and so does a program that exits with such a code itself. */
 async function exitOf(
   connection: SshConnection,
   code: number | null,
 ): Promise<{ code: number | undefined; signal: number | undefined }> {
-  // 255 may be the program's own, when the connection still stands.
+  // 255 may be the program's own exit code if the connection still works.
   if (code === null || (code === SSH_FAILED && !(await connection.stands()))) {
     throw connection.failure("the connection was lost while a command ran; its result is unknown");
   }
@@ -132,8 +132,8 @@ async function exitOf(
 }
 
 /**
- * Every process that `docker exec` starts leads a group of its own. Detached: Docker tells of no end in a container while
- * the output of a process that has ended there is unread, and so it may be with the one that gets the signal.
+ * Every process that `docker exec` starts leads its own group. Detached: Docker reports no end in a container while the
+ * output of an ended process there is unread, which may be the one that gets the signal.
  */
 async function sendSignal(
   connection: SshConnection,
@@ -154,12 +154,12 @@ type StartReport =
   | { readonly kind: "started"; readonly pid: number }
   | { readonly kind: "no-folder" }
   | { readonly kind: "no-program" }
-  /** It ended without a report; this is what was said instead. */
+  /** It ended without a report; this is its output instead. */
   | { readonly kind: "silent"; readonly said: string };
 
 /**
- * Waits for the line in which a starting process reports itself, and puts back what follows it. What comes before is
- * ssh's or Docker's talk, and not the program's.
+ * Waits for the line in which a starting process reports itself, and puts back what follows it. Earlier output comes
+ * from ssh or Docker, not from the program.
  */
 async function readStart(stderr: Readable, nonce: string): Promise<StartReport> {
   const report = new RegExp(`\\n${nonce} (\\d+|no-folder|no-program)\\n`);

@@ -4,7 +4,7 @@ import type { ExtensionHandle } from "../extension/extension.ts";
 import { type ComposePlacement, parsePlacement } from "./placement.ts";
 import { remotePaths, type RemotePaths } from "./remote-paths.ts";
 
-/** A compose project on a host: what every script there needs to know. */
+/** A compose project on a host: the facts for every script there. */
 export interface ComposeProject extends RemotePaths {
   readonly sandboxId: string;
   readonly placement: ComposePlacement;
@@ -40,7 +40,9 @@ export function toHandle(project: ComposeProject): ExtensionHandle {
   };
 }
 
-/** Handles come from files and hosts: paths are made anew from the id and the base folder, never taken over. */
+/**
+ * Handles come from files and hosts: paths are derived again from the id and the base folder, never taken from them.
+ */
 export function fromHandle(handle: ExtensionHandle): ComposeProject {
   const own = ownSchema.safeParse(handle);
   if (!own.success) {

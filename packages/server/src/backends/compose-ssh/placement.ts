@@ -11,7 +11,9 @@ const line = z
   .min(1)
   .max(4096)
   .regex(/^[^\0\n"]*$/, "must be one line without quotes");
-/** Folders of names only: no `..`, no doubled slash, never the root itself, so that nothing outside is ever removed. */
+/**
+ * Plain folder names only: no `..`, no doubled slash, never the root itself, so that nothing outside is ever removed.
+ */
 const baseFolder = line
   .regex(
     /^(\/[A-Za-z0-9_@+][A-Za-z0-9_.@+-]*)+$/,
@@ -44,7 +46,7 @@ const placementSchema = z.strictObject({
   docker_host: line.regex(/^[a-z]+:\/\/\S+$/, "must be an address, such as unix:///run/docker.sock").optional(),
 });
 
-/** Where a compose project lives, and how to get there. */
+/** The location of a compose project, and how to reach it. */
 export type ComposePlacement = z.infer<typeof placementSchema>;
 
 export function parsePlacement(placement: Readonly<Record<string, string>> | undefined): ComposePlacement {

@@ -8,7 +8,7 @@ interface Row {
   readonly hint: string;
 }
 
-/** What the scripts on the host report by name, with `die`. */
+/** Errors that the scripts on the host report by name, with `die`. */
 const ROWS: Readonly<Record<string, Row>> = {
   no_docker: {
     code: "backend_unavailable",
@@ -94,7 +94,7 @@ const ROWS: Readonly<Record<string, Row>> = {
 
 const DIED = /^sandboxer:([a-z_]+):(.*)$/m;
 
-/** The error of a script that ended with an exit code; `stderr` is hostile input, and only its last lines are shown. */
+/** The error of a failed script; `stderr` is hostile input, and only its last lines are shown. */
 export function remoteError(placement: ComposePlacement, code: number | undefined, stderr: string): SandboxerError {
   const target = targetOf(placement);
   if (/no space left on device|disk quota exceeded|wrote only \d+ of \d+ bytes/i.test(stderr)) {
@@ -121,13 +121,13 @@ export function remoteError(placement: ComposePlacement, code: number | undefine
   );
 }
 
-/** The name that the script died with; undefined when it did not end by `die`. */
+/** The name that the script died with; undefined if it did not end by `die`. */
 export function refusedBy(error: unknown): string | undefined {
   const reason = error instanceof SandboxerError ? error.details["reason"] : undefined;
   return typeof reason === "string" ? reason : undefined;
 }
 
-/** The first line that calls itself an error, else the last one. */
+/** The first line that contains "error", otherwise the last one. */
 function tellingLine(text: string): string {
   const lines = text
     .split("\n")

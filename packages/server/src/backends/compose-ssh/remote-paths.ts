@@ -1,13 +1,13 @@
 import { SandboxerError, parseCopyId } from "@sandboxer/protocol";
 
-/** Everything of a sandbox on its host. All of it is below `baseDir`, whose form `placement.ts` has checked. */
+/** The paths of a sandbox on its host. All are below `baseDir`, which `placement.ts` has checked. */
 export interface RemotePaths {
   readonly baseDir: string;
-  /** The workspace: the repository, and what came since. */
+  /** The workspace: the repository, and later changes. */
   readonly remoteDir: string;
-  /** Written when the sandbox is complete; says what it was made of. */
+  /** Written when the sandbox is complete; has its settings. */
   readonly recordFile: string;
-  /** Held by whoever changes the sandbox. */
+  /** Held while the sandbox is being changed. */
   readonly lockFile: string;
   readonly project: string;
 }

@@ -7,7 +7,7 @@ import type { ComposePlacement } from "./placement.ts";
 
 const COMPOSE_FILES = ["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"];
 
-/** A folder of this machine with a compose project in it. */
+/** A folder of this machine with a compose project. */
 export interface Repository {
   readonly folder: string;
   readonly composeFile: string;
@@ -15,8 +15,8 @@ export interface Repository {
 }
 
 /**
- * Checks `inputs.repo` before anything happens anywhere. It must lie in one of the folders that the server gives out: a
- * client that could name any folder could read every file of the server.
+ * Checks `inputs.repo` before anything happens. It must be in one of the folders that the server allows: a client that
+ * could name any folder could read every file of the server.
  */
 export async function openRepository(
   repo: string | undefined,
@@ -35,7 +35,7 @@ export async function openRepository(
   return { folder, composeFile, service };
 }
 
-/** The folder as an archive, while it is being written. Changes meanwhile are the user's own. */
+/** Streams the folder as an archive. Concurrent changes are the user's own responsibility. */
 export async function* packFolder(folder: string): AsyncGenerator<Uint8Array> {
   const child = spawn("tar", ["-C", folder, "-cf", "-", "."], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
@@ -93,7 +93,7 @@ async function findComposeFile(folder: string, named: string | undefined): Promi
   );
 }
 
-/** The first in the file, as its author wrote it. */
+/** The first service in the file, in the author's order. */
 async function firstService(folder: string, composeFile: string): Promise<string> {
   const document = parseDocument(await readFile(join(folder, composeFile), "utf8"));
   const [problem] = document.errors;

@@ -8,13 +8,13 @@ const MAX_BYTES = 256 << 10;
 
 export interface RemoteOptions {
   readonly signal?: AbortSignal;
-  /** Its standard input; without one the script is guarded by it. */
+  /** Its standard input; without one, the end of input ends the script. */
   readonly input?: AsyncIterable<Uint8Array>;
-  /** Takes the standard output, which is collected otherwise. */
+  /** Receives the standard output, which is collected otherwise. */
   readonly output?: (data: AsyncIterable<Uint8Array>) => Promise<void>;
 }
 
-/** Runs a script on the host to its end, and gives what it printed. */
+/** Runs a script on the host to its end, and returns its output. */
 export async function runRemote(
   connection: SshConnection,
   script: string,
@@ -24,7 +24,7 @@ export async function runRemote(
   const guarded = options.input === undefined;
   const child = connection.start(guarded ? ["sh", "-c", GUARD, "sh", script] : ["sh", "-c", script]);
   const stop = (): void => {
-    // The end of its input ends what runs there; ssh itself then has nothing to wait for.
+    // The end of its input ends the script there; ssh itself then has nothing to wait for.
     child.stdin.destroy();
     child.kill();
   };
@@ -70,7 +70,7 @@ async function gather(child: ChildProcessWithoutNullStreams, into: string[]): Pr
   }
 }
 
-/** A program that ends before it has read everything says why by its exit. A guarded one has no input, and no end of it. */
+/** A program that ends before it has read everything explains that by its exit code. A guarded one has no input. */
 async function feed(
   child: ChildProcessWithoutNullStreams,
   input: AsyncIterable<Uint8Array> | undefined,
@@ -89,7 +89,7 @@ async function feed(
   stdin.end();
 }
 
-/** The end of what it said on standard error. */
+/** The end of its standard error. */
 function tail(child: ChildProcessWithoutNullStreams): () => string {
   let text = "";
   child.stderr.setEncoding("utf8");
@@ -98,9 +98,9 @@ function tail(child: ChildProcessWithoutNullStreams): () => string {
 }
 
 /**
- * Runs the script that is its argument as a process group of its own, and ends that group when standard input ends: so
- * it does when the connection is lost, or when this server is. Nothing on the host goes on for nobody. Compose
- * takes the first signal for a wish, so a second one follows. No `--` for kill: not every shell knows it.
+ * Runs the script in its argument as a process group of its own, and ends that group when standard input ends: also
+ * when the connection or this server is lost. Nothing on the host is left running. Compose ignores the first signal, so
+ * a second one follows. No `--` for kill: not every shell supports it.
  */
 const GUARD = `exec 3<&0
 setsid sh -c "$1" sh < /dev/null 3<&- & child=$!

@@ -2,9 +2,9 @@ import { quoteForShell } from "../../support/shell-quote.ts";
 import type { ComposeProject } from "./handle.ts";
 
 /**
- * The scripts that run on the host, in a POSIX shell. Each is guarded (`guard.ts`), but for those that read their input
- * and so end with it. Whatever changes a sandbox holds its lock, so that what a lost connection left running has ended
- * before anything is removed.
+ * The scripts that run on the host, in a POSIX shell. Each is guarded (`guard.ts`), except for those that read their
+ * input and so end with it. Everything that changes a sandbox holds its lock, so that leftovers of a lost connection
+ * have ended before anything is removed.
  */
 const COMMON = `set -u
 export LC_ALL=C
@@ -38,8 +38,8 @@ sweep() {
 `;
 
 /**
- * What servers left that died while they made a sandbox or a snapshot: no record, nobody who holds the lock, and over an
- * hour old. Every step holds the lock, so no attempt that lives looks like that.
+ * Removes leftovers of servers that died while they created a sandbox or a snapshot: without a record, with a free
+ * lock, and over an hour old. Every step holds the lock, so no live attempt looks like that.
  */
 const REMOVE_DEAD = `
 find "$base/snapshots" -maxdepth 1 -name '*.part' -mmin +60 -exec rm -f -- {} +
@@ -54,7 +54,7 @@ for old in $(find "$base/sandboxes" -maxdepth 1 -name '*.lock' -mmin +60); do
 done
 `;
 
-/** Says which compose there is, and makes an empty workspace. What an attempt that failed left of it goes first. */
+/** Prints which compose there is, and creates an empty workspace. Leftovers of a failed attempt are removed first. */
 export const PREPARE = `
 for tool in tar gzip flock setsid sha256sum; do command -v "$tool" > /dev/null || die no_tool "$tool"; done
 command -v docker > /dev/null || die no_docker ''
@@ -74,13 +74,13 @@ said=$(mkdir -- "$dir" 2>&1) || die no_base "$said"
 printf '%s' "$compose_kind"
 `;
 
-/** Standard input is the archive; who owned the files here is nothing to the host. */
+/** Standard input is the archive; owners of files on this machine mean nothing on the host. */
 export const UNPACK_INPUT = `
 lock
 tar -x -p -o -f - -C "$dir" || die tar_failed ''
 `;
 
-/** `fresh`: of a project that was not there before. */
+/** `fresh`: the project did not exist before. */
 export const UP = `
 lock
 [ -f "$dir/$compose_file" ] || die compose_missing "$compose_file"
@@ -94,7 +94,7 @@ compose up -d >&2 || die up_failed ''
 printf '%s' "$record_text" > "$record.part" && mv -f -- "$record.part" "$record" || die no_base "$record"
 `;
 
-/** Says which container is ready. */
+/** Prints the container that is ready. */
 export const WAIT_READY = `
 id=$(main_container -a) || die docker_down ''
 [ -n "$id" ] || die exited 'the container was removed'
@@ -113,7 +113,7 @@ while :; do
 done
 `;
 
-/** Until the container of the service, where it is known, has ended for good; a restart by its policy is no end. */
+/** Waits until the service's container, if known, has ended; a restart by its policy is not an end. */
 export const WAIT_END = `
 id=$container
 [ -n "$id" ] || id=$(main_container -a) || die docker_down ''
@@ -126,7 +126,7 @@ while :; do
 done
 `;
 
-/** By a process of its own, whose end nobody waits for; in the container where the other was started, if that is known. */
+/** By a separate process that nobody waits for; in the container where the other was started, if that is known. */
 export const SEND_SIGNAL = `
 if [ -n "$container" ]; then id=$(docker ps -q --no-trunc --filter "id=$container"); else id=$(main_container); fi
 [ -n "$id" ] || die exited 'the container was removed'
@@ -141,7 +141,7 @@ rm -rf -- "$dir" "$record" "$record.part" || die left_over ''
 rm -f -- "$lock_file"
 `;
 
-/** Held still while it is packed, so that the artifact is one point in time; whatever happens, it goes on afterwards. */
+/** Paused while it is packed, so that the artifact is one point in time; whatever happens, it is resumed afterwards. */
 export const PACK = `
 lock
 [ -d "$dir" ] || die exited 'its workspace is missing'
@@ -164,14 +164,14 @@ printf '%s %s' "\${sum%% *}" "$size"
 export const SEND_ARTIFACT = `cat -- "$artifact"`;
 export const REMOVE_ARTIFACT = `rm -f -- "$artifact" "$artifact.part"`;
 
-/** The digest of the artifact where it is there; else nothing. */
+/** Prints the digest of the artifact if it exists, otherwise nothing. */
 export const ARTIFACT_DIGEST = `
 [ -f "$artifact" ] || exit 0
 sum=$(sha256sum < "$artifact") || exit 1
 printf '%s' "\${sum%% *}"
 `;
 
-/** Standard input is the artifact. Nothing stays of one that does not come whole. */
+/** Standard input is the artifact. An incomplete one is removed. */
 export const RECEIVE_ARTIFACT = `
 lock
 whole=

@@ -1,6 +1,6 @@
 /**
- * Which container was the service's when a sandbox was last ready, by the sandbox's id. Whoever works there may have made
- * another since: one that does not run any more is forgotten, and looked for.
+ * The service's container when a sandbox was last ready, by sandbox id. It may have been replaced since: one that is no
+ * longer running is forgotten, and looked up again.
  */
 export class ServiceContainers {
   readonly #known = new Map<string, string>();
@@ -9,7 +9,7 @@ export class ServiceContainers {
     return this.#known.get(sandboxId);
   }
 
-  /** As the host says it, which is not to be trusted with more than an id. */
+  /** As the host reports it, which is trusted with no more than an id. */
   note(sandboxId: string, said: string): void {
     if (/^[0-9a-f]{64}$/.test(said)) this.#known.set(sandboxId, said);
     else this.forget(sandboxId);

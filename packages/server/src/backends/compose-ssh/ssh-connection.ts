@@ -6,17 +6,17 @@ import { shellCommand } from "../../support/shell-quote.ts";
 import type { ComposePlacement } from "./placement.ts";
 import { connectionError } from "./ssh-errors.ts";
 
-/** ssh's own failures; a command that itself exits with it looks the same. */
+/** ssh's own failures; a command that itself exits with this code looks the same. */
 export const SSH_FAILED = 255;
 
-/** Not `StrictHostKeyChecking`: whom to trust is what the user's known hosts say, and BatchMode never asks. */
+/** Not `StrictHostKeyChecking`: the user's known hosts decide whom to trust, and BatchMode never asks. */
 const OPTIONS = [
   "BatchMode=yes",
   "ConnectTimeout=10",
   "ServerAliveInterval=5",
   "ServerAliveCountMax=3",
   "ControlMaster=auto",
-  // A server that was killed leaves no connection for longer than this.
+  // A killed server leaves no connection for longer than this.
   "ControlPersist=60",
   "LogLevel=ERROR",
   "RequestTTY=no",
@@ -36,7 +36,7 @@ export class SshConnection {
     this.#folder = folder;
   }
 
-  /** The socket of the shared connection lies in a folder of its own, which nobody else may enter. */
+  /** The socket of the shared connection is in a private folder. */
   static async open(placement: ComposePlacement, temporaryDirectory: string): Promise<SshConnection> {
     return new SshConnection(placement, await mkdtemp(join(temporaryDirectory, "sbx-ssh-")));
   }

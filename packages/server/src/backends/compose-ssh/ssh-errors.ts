@@ -10,7 +10,7 @@ interface Reason {
 const logIn = (target: string): string =>
   `Make sure that \`ssh -o BatchMode=yes ${target} true\` works for the server's user.`;
 
-/** What ssh says about itself, most telling first. */
+/** ssh's own messages, most specific first. */
 const REASONS: readonly Reason[] = [
   {
     pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed/i,

@@ -2,15 +2,15 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { serviceArgv, type ServiceProcess } from "./service-argv.ts";
 import type { SshConnection } from "./ssh-connection.ts";
 
-/** Of a fifth of a second: nobody ends a watch whose connection was lost, so it ends by itself. */
+/** Rounds of a fifth of a second: a watch whose connection was lost ends by itself. */
 const ROUNDS = 300;
-/** A watch that says nothing for so long is begun anew, whatever holds it up. */
+/** A watch that prints nothing for this long is started again, whatever the reason. */
 const SILENCE_MS = 10_000;
 
 /**
- * Settles when a process in the service has ended; rejects when that cannot be seen. It is watched from inside, and by
- * what the watch prints: Docker tells of no end in a container while the output of a process that has ended there is
- * unread. It waits two seconds for that to be read, and then drops some of it, so the answer must come soon.
+ * Settles when a process in the service has ended; rejects if that is unknown. It is watched from inside, by the
+ * watch's output: Docker reports no end in a container while the output of an ended process there is unread. It waits
+ * two seconds for that to be read, and then drops some of it, so the answer must come soon.
  */
 export async function untilEnded(
   connection: SshConnection,
@@ -20,7 +20,7 @@ export async function untilEnded(
   while (!(await watch(connection, process, signal))) signal.throwIfAborted();
 }
 
-/** False when it lived to the end of the watch. */
+/** False if it outlived the watch. */
 async function watch(
   connection: SshConnection,
   { project, container, pid }: ServiceProcess,
@@ -50,7 +50,7 @@ async function watch(
   }
 }
 
-/** A dot says that the watch goes on. A process of another user cannot be signalled, and is there all the same. */
+/** A dot shows that the watch is running. A process of another user cannot be signalled, but exists all the same. */
 function watchScript(pid: number): string {
   return `i=0; while kill -0 ${pid} 2> /dev/null || [ -d /proc/${pid} ]; do
 [ "$i" -lt ${ROUNDS} ] || { echo lives; exit; }
