@@ -7,7 +7,7 @@ export interface FileEntry {
   readonly sizeBytes: number;
   readonly modifiedMs: number;
   readonly linkTarget: string | undefined;
-  /** Names with the same device and inode stand for one file, which has so many; absent: the backend cannot say. */
+  /** Names with the same device and inode are one file with this many links; absent: unknown. */
   readonly device?: bigint;
   readonly inode?: bigint;
   readonly links?: number;
@@ -31,18 +31,18 @@ export interface SandboxFiles {
   list(path: string): Promise<readonly FileEntry[]>;
   read(path: string, options?: FileRange): AsyncIterable<Uint8Array>;
   /**
-   * Replaces the content. Parent folders must exist. The mode counts when the file is made. With `holes`, zeros need not
-   * take room where the backend can leave them out.
+   * Replaces the content. Parent folders must exist. The mode applies when the file is created. With `holes`, the
+   * backend may leave out zeros.
    */
   write(path: string, content: FileContent, options?: { mode?: number; holes?: boolean }): Promise<void>;
   makeFolder(path: string, options?: { readonly parents?: boolean }): Promise<void>;
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** A link with that text, which need not lead anywhere. Something that has the name already is an error. */
+  /** A link with that text, which need not lead anywhere. An existing name is an error. */
   makeSymlink(target: string, path: string): Promise<void>;
-  /** Another name for a file that is there. Absent, or `not_supported`: there are none. */
+  /** A further name for an existing file. Absent, or `not_supported`: no hard links. */
   makeHardLink?(existing: string, path: string): Promise<void>;
-  /** Does not follow a link: of one, only the time can be set. */
+  /** Does not follow a link; for a link, only the time can be set. */
   set(path: string, attributes: FileAttributes): Promise<void>;
 }
 
@@ -53,8 +53,8 @@ export interface RawFileAttributes extends FileAttributes {
 /** Files with the rights of root. Each character of a name, a path or a link's target is one byte (latin1). */
 export interface RawFiles extends SandboxFiles {
   /**
-   * The extended attributes of the user (`user.*`), whose names are bytes too. Absent, or `not_supported`: nobody can
-   * say; `too_large`: more than can be told.
+   * The user's extended attributes (`user.*`), whose names are bytes too. Absent, or `not_supported`: unknown;
+   * `too_large`: more than can be returned.
    */
   attributes?(path: string): Promise<ReadonlyMap<string, Uint8Array>>;
   setAttribute?(path: string, name: string, value: Uint8Array): Promise<void>;

@@ -6,39 +6,38 @@ import type { SnapshotOptions, SnapshotPayload } from "./saved-state.ts";
 /** A running sandbox. Calls on one that has ended fail with `sandbox_failed`. */
 export interface SandboxHandle {
   readonly sandboxId: string;
-  /** Settles once, when the sandbox has ended, whether asked for or not. Never rejects. */
+  /** Settles once, when the sandbox has ended, whether requested or not. Never rejects. */
   readonly ended: Promise<SandboxEnd>;
-  /**
-   * It takes no processor: it is paused, or nothing runs inside and it waits to be asked for something. Absent: it always
-   * takes some.
-   */
+  /** It uses no CPU: it is paused, or nothing runs inside and it waits for a request. Absent: always false. */
   readonly dozing?: boolean;
 
   /**
-   * Starts a process. A key that is known gives the process that has it and starts nothing. A program or working folder
-   * that is not there is `file_not_found`.
+   * Starts a process. A known key returns its process and starts nothing. A missing program or working folder is
+   * `file_not_found`.
    */
   exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess>;
-  /** The processes that were started with `exec` and not released, oldest first; also those from before a restore. */
+  /**
+   * The processes that were started with `exec` and not released, oldest first; including those from before a restore.
+   */
   processes(): Promise<readonly SandboxProcess[]>;
-  /** Every process inside, whoever started it, but the agent. */
+  /** Every process inside except the agent. */
   processTable(): Promise<readonly ProcessTableEntry[]>;
   readonly files: SandboxFiles;
-  /** All files, for portable captures; absent: `files` has to do, with the rights of the user and names in UTF-8. */
+  /** All files, for portable captures; absent: `files` is used, with the rights of the user and names in UTF-8. */
   readonly rawFiles?: RawFiles;
-  /** Does something while nothing inside goes on but what answers for files; absent: files may change meanwhile. */
+  /** Runs work while nothing inside runs except what serves files; absent: files may change meanwhile. */
   whileFrozen?<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** A byte stream to a port on the loopback interface inside; `backend_unavailable` when nobody listens. */
+  /** A byte stream to a port on the loopback interface inside; `backend_unavailable` if nothing listens. */
   connect(port: number): Promise<SandboxConnection>;
 
   /**
-   * Saves the sandbox into the empty folder `into`. With `leaveRunning` it goes on at once; without, it stays frozen
-   * until `thaw()` (the save was not wanted after all) or `destroy()`. When saving fails, the sandbox goes on.
+   * Saves the sandbox into the empty folder `into`. With `leaveRunning` it continues at once; without, it stays frozen
+   * until `thaw()` (the save was not needed) or `destroy()`. If saving fails, the sandbox continues.
    */
   snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload>;
 
   /**
-   * Nothing inside goes on until `thaw()`. Both are idempotent. Calls that need something inside wait meanwhile;
+   * Nothing inside runs until `thaw()`. Both are idempotent. Calls that need something inside wait meanwhile;
    * `snapshot`, `stats`, `stop` and `destroy` do not, and a snapshot leaves a frozen sandbox frozen.
    */
   freeze(): Promise<void>;
@@ -46,13 +45,13 @@ export interface SandboxHandle {
   /** Answers when the sandbox itself answers. */
   ping(options?: CallOptions): Promise<void>;
   stats(): Promise<SandboxStats>;
-  /** Ends it, keeping what `tryResume` needs, where the backend can. */
+  /** Ends it, keeping what `tryResume` needs, if the backend can. */
   stop(): Promise<void>;
-  /** Ends it and removes everything of it. Idempotent. */
+  /** Ends it and removes all of it. Idempotent. */
   destroy(): Promise<void>;
   /**
-   * This process is done with it, and what its provider has stays as it is, running or not: another server has it now. For
-   * backends whose sandboxes outlive the server. Calls on it fail from then on. Idempotent.
+   * Releases it: its provider keeps it as it is, running or not, because another server owns it now. For backends whose
+   * sandboxes outlive the server. Later calls fail. Idempotent.
    */
   letGo?(): void;
 }

@@ -7,34 +7,36 @@ export interface ExecCommand {
 }
 
 /**
- * A process and the log of its output. Both streams share one log; offsets count its bytes. The log is bounded: what
- * nobody acknowledges makes the process block, not the memory grow.
+ * A process and the log of its output. Both streams share one log; offsets count its bytes. The log is bounded:
+ * unacknowledged output blocks the process instead of using more memory.
  */
 export interface SandboxProcess {
   readonly key: string;
   readonly pid: number;
-  /** Up to here the output was acknowledged. */
+  /** The offset up to which output was acknowledged. */
   readonly acknowledged: number;
-  /** Settles when the process has exited and all its output is in the log. Rejects when the sandbox ends first. */
+  /** Settles when the process has exited and all its output is in the log. Rejects if the sandbox ends first. */
   readonly exited: Promise<ProcessExit>;
   /** Undefined while it runs. */
   readonly exit: ProcessExit | undefined;
 
   /**
-   * Output from an offset (default: what is not acknowledged), then live, ending after the last byte. One reader at a
-   * time; a new one ends the old one when it asks for its first chunk. An aborted signal ends it quietly; the end of the
-   * sandbox makes it throw. A chunk holds whole UTF-8 characters unless the bytes are none. An offset whose
-   * bytes are gone starts at the oldest byte that is there.
+   * Output from an offset (default: unacknowledged output), then live, ending after the last byte. One reader at a
+   * time; a new one ends the old one when it requests its first chunk. An aborted signal ends it quietly; the end of
+   * the sandbox makes it throw. A chunk has whole UTF-8 characters unless the bytes are invalid. An offset whose bytes
+   * were dropped starts at the oldest byte.
    */
   output(options?: { readonly from?: number; readonly signal?: AbortSignal }): AsyncIterable<OutputChunk>;
   /** The oldest byte of the log, and the offset after its newest, now. */
   bounds(): Promise<OutputBounds>;
-  /** The bytes before `offset` have reached their reader and may go. */
+  /** The bytes before `offset` have reached their reader and may be dropped. */
   acknowledge(offset: number): void;
-  /** Resolves when the process's pipe has taken all of it; `wrong_state` when stdin is closed or the process gone. */
+  /**
+   * Resolves when the process's pipe has accepted all of it; `wrong_state` if stdin is closed or the process has ended.
+   */
   writeStdin(data: Uint8Array): Promise<void>;
   closeStdin(): Promise<void>;
-  /** To a process that has exited: nothing happens. */
+  /** Does nothing for a process that has exited. */
   signal(signal: number, scope: "process" | "group"): Promise<void>;
   resize(rows: number, columns: number): Promise<void>;
   /** Drops the record and the log of an exited process. */
@@ -42,7 +44,7 @@ export interface SandboxProcess {
 }
 
 export interface ProcessExit {
-  /** Undefined when a signal ended it. */
+  /** Undefined if a signal ended it. */
   readonly code: number | undefined;
   readonly signal: number | undefined;
   /** The offset after the last byte of output. */

@@ -3,13 +3,13 @@ import type { CallOptions } from "../../support/call-options.ts";
 export interface SnapshotOptions extends CallOptions {
   readonly mode: "full" | "filesystem";
   readonly leaveRunning: boolean;
-  /** Under which it will be known; absent: it is none that others will know, such as a checkpoint. */
+  /** Its id; absent: it is not shared, such as a checkpoint. */
   readonly snapshotId?: string;
-  /** Told when it goes on: for how long nothing inside did. A backend that does not know tells nothing. */
+  /** Called when the sandbox continues, with how long it was stopped. Not called if unknown. */
   readonly onStill?: (ms: number) => void;
 }
 
-/** A saved state: its kind, what it needs to be loaded, and its files, which lie in a folder of this machine. */
+/** A saved state: its kind, its requirements, and its files in a folder of this machine. */
 export interface SnapshotPayload {
   /** The name of its form, which the backends that load it list in `loads`; it is stored with the state. */
   readonly kind: string;
@@ -24,12 +24,12 @@ export interface SnapshotMember {
   readonly sizeBytes: number;
 }
 
-/** A saved state that several sandboxes may begin with. */
+/** A saved state that several sandboxes may start from. */
 export interface PreparedState {
-  /** What has the same id is the same. */
+  /** States with the same id are the same. */
   readonly id: string;
-  /** Of what it is made of, as its record says. */
+  /** The facts from its record. */
   readonly sizeBytes: number;
-  /** Puts it into an empty folder, also long after the request. Throws when it is gone. */
+  /** Extracts it into an empty folder, even long after the request. Throws if it was removed. */
   load(folder: string, options: CallOptions): Promise<SnapshotPayload>;
 }

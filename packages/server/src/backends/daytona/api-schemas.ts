@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * What this backend reads of a sandbox, whole or in a list; fields of tomorrow are let through unread. That the vendor's
- * types fit is checked in `test/backends/daytona/vendor-types.test.ts`.
+ * The fields of a sandbox that this backend reads; unknown fields are ignored.
+ * `test/backends/daytona/vendor-types.test.ts` checks that the vendor's types match.
  */
 export const sandboxSchema = z.object({
   id: z.string().min(1),

@@ -11,8 +11,8 @@ export interface Candidates {
 }
 
 /**
- * Which of the sandboxes with a key may be resumed: those of the same spec that did not fail and were not stopped for
- * longer than the idle time. What Daytona is removing already is neither.
+ * Which sandboxes with a key may be resumed: those with the same spec that did not fail and were not stopped for longer
+ * than the idle time. Sandboxes that Daytona is already removing are neither.
  */
 export function chooseCandidates(
   found: readonly DaytonaSandbox[],
@@ -31,7 +31,7 @@ export function chooseCandidates(
   return { fitting: fitting.toSorted((a, b) => timeOf(b.createdAt) - timeOf(a.createdAt)), stale };
 }
 
-/** Daytona notes the change of state as an update; a sandbox that says nothing has just stopped. */
+/** Daytona records the change of state as an update; a sandbox without one has just stopped. */
 export function restingSinceMs({ updatedAt, lastActivityAt }: DaytonaSandbox, nowMs: number): number {
   const since = timeOf(updatedAt ?? lastActivityAt ?? undefined);
   return since === 0 ? nowMs : since;

@@ -4,14 +4,14 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, Resources, SandboxSpec } from "../backend.ts";
 import { labelsFor, type Maker } from "./labels.ts";
 
-/** As backends that have mounts take them. */
+/** In the form of backends that have mounts. */
 const MOUNTS_INPUT = "mounts";
 const GIB = 1 << 30;
 const MINUTE_MS = 60_000;
-/** For sandboxes without an identity: one that was forgotten does not run, and cost, for ever. */
+/** For sandboxes without an identity: a forgotten one must not run, and cost, forever. */
 const AUTO_STOP_MINUTES = 60;
 
-/** What Daytona cannot give, refused before anything is asked of it. */
+/** Refuses what Daytona does not support, before any request. */
 export function checkSpec(spec: SandboxSpec): void {
   const { [MOUNTS_INPUT]: mounts = "", ...inputs } = spec.inputs ?? {};
   if (mounts.trim() !== "") {
@@ -39,9 +39,9 @@ export function checkSpec(spec: SandboxSpec): void {
 }
 
 /**
- * A name of our own, so that a sandbox whose creation was not answered can still be deleted.
- * `env` is an object, not a list. Values of secrets are not in it: programs are started with them, and Daytona would keep
- * them and give them to the sandbox's first process. `snapshot` names a snapshot that was registered before, so a fresh sandbox has none:
+ * A name of our own, so that a sandbox whose creation was not answered can still be deleted. `env` is an object, not a
+ * list. It has no secret values: programs are started with them, and Daytona would keep them and give them to the
+ * sandbox's first process. `snapshot` names a registered snapshot, so a fresh sandbox has none:
  * https://www.daytona.io/docs/en/snapshots/
  */
 export function createBody(
@@ -76,7 +76,7 @@ function imageOf({ image }: SandboxSpec): Pick<CreateSandbox, "buildInfo"> {
   return { buildInfo: { dockerfileContent: `FROM ${image.slice("docker:".length)}\n` } };
 }
 
-/** Whole cores and whole gigabytes, never less than asked for: https://www.daytona.io/docs/en/sandboxes/#sandbox-resources */
+/** Whole cores and whole gigabytes, rounded up: https://www.daytona.io/docs/en/sandboxes/#sandbox-resources */
 function quantities({ cpus, memoryBytes, diskBytes }: Resources): Pick<CreateSandbox, "cpu" | "memory" | "disk"> {
   return {
     ...(cpus === undefined ? {} : { cpu: Math.max(1, Math.ceil(cpus)) }),

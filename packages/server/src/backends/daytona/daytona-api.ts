@@ -7,14 +7,14 @@ import { snapshotEndpointMissing } from "./snapshot-manifest.ts";
 import { carries, type Labels } from "./labels.ts";
 
 const PAGE_LIMIT = 100;
-/** A list that never ends is a list that is broken. */
+/** A longer list is considered broken. */
 const MAX_PAGES = 100;
 
 interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The calls of Daytona's control plane that this backend makes. https://www.daytona.io/docs/en/tools/api/#daytona */
+/** The calls to Daytona's control plane. https://www.daytona.io/docs/en/tools/api/#daytona */
 export class DaytonaApi {
   readonly #http: HttpJson;
 
@@ -32,8 +32,8 @@ export class DaytonaApi {
   }
 
   /**
-   * The labels go as one parameter that holds JSON, not as `labels=k=v` for each; the answer is a page with a cursor,
-   * not an array. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox/GET/sandbox
+   * The labels go as one parameter with JSON, not as `labels=k=v` for each; the response is a page with a cursor, not
+   * an array. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox/GET/sandbox
    */
   async list(labels: Labels, call: Call = {}): Promise<readonly DaytonaSandbox[]> {
     const found: DaytonaSandbox[] = [];
@@ -58,7 +58,7 @@ export class DaytonaApi {
     return this.#change(id, "stop", call);
   }
 
-  /** Whatever state it is in. One that is not there is what was wanted. */
+  /** In any state. A missing one is fine. */
   async destroy(idOrName: string, call: Call = {}): Promise<void> {
     try {
       await this.#http.send({ method: "DELETE", path: pathOf(idOrName), query: { force: true }, ...call });
@@ -67,7 +67,7 @@ export class DaytonaApi {
     }
   }
 
-  /** In the API's document and in the vendor's clients, but not on every installation. */
+  /** Documented in the API and the vendor's clients, but not deployed on every installation. */
   async snapshot(id: string, body: CreateSandboxSnapshot, call: Call & { timeoutMs?: number } = {}): Promise<void> {
     try {
       await this.#http.send({ method: "POST", path: `${pathOf(id)}/snapshot`, json: body, ...call });
@@ -80,19 +80,19 @@ export class DaytonaApi {
     return this.#http.json(snapshotSchema, { method: "GET", path: `/snapshots/${encodeURIComponent(name)}`, ...call });
   }
 
-  /** All labels at once: those that are not named go. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox */
+  /** Replaces all labels. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox */
   async replaceLabels(id: string, labels: Labels, call: Call = {}): Promise<void> {
     const json: SandboxLabels = { labels: { ...labels } };
     try {
       await this.#http.send({ method: "PUT", path: `${pathOf(id)}/labels`, json, idempotent: true, ...call });
     } catch (thrown) {
-      // What is documented is not always deployed, and a sandbox can be used with the labels that it has.
+      // Documented calls are not always deployed, and a sandbox works with its old labels.
       if (!isMissingEndpoint(thrown)) throw thrown;
     }
   }
 
   /**
-   * Read by its name, deleted by its id, as the API has it. One that is not there is what was wanted.
+   * Read by its name, deleted by its id, as the API demands. A missing one is fine.
    * https://www.daytona.io/docs/en/tools/api/#daytona/tag/snapshots
    */
   async removeSnapshot(name: string, call: Call = {}): Promise<void> {

@@ -24,7 +24,7 @@ import { stays } from "../stays.ts";
 import { DAYTONA } from "../traits.ts";
 import { failed, type Waiter, waitForPhase } from "./wait-for-state.ts";
 
-/** Sandboxes at Daytona: the control plane makes, starts and stops them, the toolbox of each runs things inside. */
+/** Sandboxes at Daytona: the control plane creates, starts and stops them, the toolbox of each runs programs inside. */
 export class DaytonaBackend implements SandboxBackend {
   readonly name = DAYTONA.name;
   readonly capabilities: Capabilities = DAYTONA.capabilities;
@@ -53,7 +53,7 @@ export class DaytonaBackend implements SandboxBackend {
       ...(target === undefined ? {} : { target }),
     };
     try {
-      // Asks for sandboxes that nobody has: says whether the address, the key and the organization are right.
+      // Lists sandboxes that cannot exist: shows whether the address, the key and the organization are right.
       await this.#api.list({ "sandboxer.probe": "1" });
       return { ok: true, summary: `Daytona answers at ${apiUrl}.`, details };
     } catch (thrown) {
@@ -92,7 +92,7 @@ export class DaytonaBackend implements SandboxBackend {
     return resumed;
   }
 
-  /** A captured workspace is all in the snapshot itself; of the other kind, only a name is. */
+  /** A captured workspace is complete in the snapshot itself; the other kind only has a name. */
   async forgetSnapshot(snapshot: SnapshotPayload, options: CallOptions = {}): Promise<void> {
     if (snapshot.kind !== "daytona-snapshot") return;
     try {
@@ -109,7 +109,7 @@ export class DaytonaBackend implements SandboxBackend {
     await this.#onClosed?.();
   }
 
-  /** A sandbox whose making failed, was called off or was never answered is deleted by its name. */
+  /** A sandbox whose creation failed, was cancelled or was never answered is deleted by its name. */
   async #make(request: AcquireRequest, body: CreateSandbox, options: CallOptions): Promise<DaytonaHandle> {
     options.signal?.throwIfAborted();
     const { requestTimeoutMs, changeTimeoutMs } = this.#connection.timing;
@@ -123,13 +123,13 @@ export class DaytonaBackend implements SandboxBackend {
     } catch (thrown) {
       handle?.letGo("it could not be created.");
       await this.#api.destroy(body.name ?? "").catch(() => {
-        // The first failure is the one to report; Daytona stops what is left by its auto-stop interval.
+        // The first failure is reported; Daytona's auto-stop handles leftovers.
       });
       throw thrown;
     }
   }
 
-  /** Undefined when it does not come up, or nothing inside answers: then it is to be replaced. */
+  /** Undefined if it does not start, or does not answer: then it is replaced. */
   async #resume(
     request: AcquireRequest,
     sandbox: DaytonaSandbox,
@@ -153,10 +153,7 @@ export class DaytonaBackend implements SandboxBackend {
     }
   }
 
-  /**
-   * From here on it is this process's, and its installation's: others that look for what the dead have left leave it
-   * alone.
-   */
+  /** From here on it belongs to this process and its installation: recovery by others ignores it. */
   async #hold({ identity }: AcquireRequest, { id, labels }: DaytonaSandbox, { signal }: CallOptions): Promise<void> {
     const maker = this.#maker;
     if (maker === undefined || labels?.[LABELS.instance] === maker.instanceId) return;
@@ -165,12 +162,12 @@ export class DaytonaBackend implements SandboxBackend {
     await this.#api.replaceLabels(id, marks, { signal });
   }
 
-  /** A sandbox is replaced for its own faults; an outage of Daytona, a refused key or a rate limit is not its fault. */
+  /** A sandbox is replaced only for its own faults, not for an outage of Daytona, a refused key or a rate limit. */
   async #isToBlame({ id }: DaytonaSandbox, thrown: unknown): Promise<boolean> {
     if (!(thrown instanceof SandboxerError)) return false;
     if (thrown.code === "sandbox_failed" || thrown.code === "sandbox_not_found") return true;
     if (thrown.code !== "timeout" && thrown.code !== "backend_unavailable") return false;
-    // Where the control plane answers and says that it runs, a silent toolbox is the sandbox's own.
+    // If the control plane says that it runs, a silent toolbox is the sandbox's own fault.
     const now = await this.#api.get(id).catch(() => undefined);
     return now !== undefined && phaseOf(now.state) === "running";
   }
@@ -180,7 +177,7 @@ export class DaytonaBackend implements SandboxBackend {
     if (phaseOf(settled.state) === "running") return settled;
     const starting = await this.#api.start(settled.id, { signal: options.signal });
     if (phaseOf(starting.state) === "failed") throw failed(starting);
-    // The answer may still have the old state.
+    // The response may still have the old state.
     const after = phaseOf(starting.state) === "resting" ? { ...starting, state: "starting" } : starting;
     return waitForPhase(this.#waiter, after, ["running"], options);
   }

@@ -5,7 +5,9 @@ import { explainFailure } from "./daytona-errors.ts";
 import { DEFAULT_API_URL, DEFAULT_TIMING, DEFAULT_TOOLBOX_URL } from "./daytona-options.ts";
 import type { DaytonaOptions, DaytonaTiming, HiddenValue } from "./daytona-options.ts";
 
-/** Who asks whom: the control plane on one host, each sandbox's toolbox on another, the same headers for both. */
+/**
+ * Authenticated access: the control plane on one host, each sandbox's toolbox on another, the same headers for both.
+ */
 export class DaytonaConnection {
   readonly api: HttpJson;
   readonly apiUrl: string;
@@ -37,7 +39,7 @@ export class DaytonaConnection {
       baseUrl,
       headers: () => this.#headers(),
       explain: (failure) => {
-        // A key that was changed is read again at the next call.
+        // A changed key is read again at the next call.
         if (failure.facts.status === 401) this.#key = undefined;
         return explainFailure(failure);
       },

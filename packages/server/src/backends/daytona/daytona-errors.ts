@@ -46,7 +46,7 @@ const QUOTA = row(
 /** Quotas have no status of their own: they come as 400 or 403. */
 const ABOUT_QUOTA = /quota|limit exceeded|exceeds? .*limit/i;
 
-/** What a failed call to Daytona means to the user of a sandbox. */
+/** Converts a failed call to Daytona to an error for the user of a sandbox. */
 export function explainFailure(failure: HttpFailure): SandboxerError {
   const { facts } = failure;
   const { code, says, hint } = rowFor(facts);
@@ -63,7 +63,7 @@ export function explainFailure(failure: HttpFailure): SandboxerError {
   });
 }
 
-/** The status of Daytona's answer that an error came from. */
+/** The status of the Daytona response behind an error. */
 export function vendorStatus(thrown: unknown): number | undefined {
   const status = thrown instanceof SandboxerError ? thrown.details["vendor_status"] : undefined;
   return typeof status === "number" ? status : undefined;
@@ -74,7 +74,7 @@ export function vendorSaid(thrown: unknown): string {
   return typeof said === "string" ? said : "";
 }
 
-/** Daytona's router says "Cannot POST /…" for paths that it does not have; a missing sandbox is named otherwise. */
+/** Daytona's router says "Cannot POST /…" for unknown paths; a missing sandbox has another message. */
 export function isMissingEndpoint(thrown: unknown): boolean {
   return vendorStatus(thrown) === 404 && /^Cannot (GET|POST|PUT|DELETE) /.test(vendorSaid(thrown));
 }

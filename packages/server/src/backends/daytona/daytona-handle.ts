@@ -67,13 +67,13 @@ export class DaytonaHandle implements SandboxHandle {
     void watchSandbox(parts.waiter, this.vendorId, this.#over.signal).then((end) => end && this.#finish(end));
   }
 
-  /** Answers once the toolbox does. */
+  /** Resolves once the toolbox answers. */
   async prepare(options: CallOptions = {}): Promise<void> {
     options.onProgress?.({ phase: "looking inside" });
     this.#interior = await lookInside(this.#parts.toolbox, options.signal);
   }
 
-  /** What an earlier server started, and what of its output nobody has read. */
+  /** Processes that an earlier server started, with their unread output. */
   async adoptProcesses(): Promise<void> {
     if ((await this.#inside()).streaming) await this.#processes.adopt();
   }
@@ -102,8 +102,7 @@ export class DaytonaHandle implements SandboxHandle {
   }
 
   /**
-   * By reference: Daytona keeps the files under a name. Memory is not saved.
-   * https://www.daytona.io/docs/en/snapshots/
+   * By reference: Daytona keeps the files under a name. Memory is not saved. https://www.daytona.io/docs/en/snapshots/
    */
   async snapshot(_into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     this.#life.refuseEnded();
@@ -126,7 +125,7 @@ export class DaytonaHandle implements SandboxHandle {
     await this.#parts.toolbox.workFolder(options.signal);
   }
 
-  /** Daytona does not say how long the processor has worked. */
+  /** Daytona does not report CPU time. */
   async stats(): Promise<SandboxStats> {
     this.#life.refuseEnded();
     const { memUsed = 0, diskUsed = 0 } = await this.#parts.toolbox.metrics();
@@ -138,7 +137,7 @@ export class DaytonaHandle implements SandboxHandle {
       if (this.#life.over) return;
       const stopping = await this.#askToStop();
       this.#finish({ reason: "destroyed", message: "it was stopped." });
-      // The answer may still have the old state.
+      // The response may still have the old state.
       const after = phaseOf(stopping.state) === "running" ? { ...stopping, state: "stopping" } : stopping;
       await waitForPhase(this.#parts.waiter, after, ["resting"]);
     });
@@ -153,12 +152,12 @@ export class DaytonaHandle implements SandboxHandle {
     });
   }
 
-  /** Over for this process; what is at Daytona stays as it is. */
+  /** Releases it for this process; it stays as it is at Daytona. */
   letGo(message = "this server released it; it keeps running at its provider."): void {
     this.#finish({ reason: "destroyed", message });
   }
 
-  /** Daytona refuses to stop what has stopped by itself. */
+  /** Daytona refuses to stop a sandbox that has already stopped. */
   async #askToStop(): Promise<DaytonaSandbox> {
     const { api } = this.#parts;
     try {
@@ -215,7 +214,7 @@ export class DaytonaHandle implements SandboxHandle {
   }
 }
 
-/** Asks from time to time, and says how it ended when it did so by itself; undefined when nobody wants to know. */
+/** Polls the state, and reports how the sandbox ended by itself; undefined if nobody needs to know. */
 async function watchSandbox(
   { api, clock, timing }: Waiter,
   vendorId: string,
@@ -231,7 +230,7 @@ async function watchSandbox(
       return { reason: "crashed", message: `Daytona reports ${describeState(state)}${why}.` };
     } catch (thrown) {
       if (vendorStatus(thrown) === 404) return { reason: "crashed", message: "Daytona no longer has the sandbox." };
-      // Whether it runs cannot be known now; the next round may tell.
+      // Its state is unknown now; the next round may tell.
     }
   }
   return undefined;

@@ -1,23 +1,23 @@
 import type { Clock } from "../../support/clock.ts";
 import type { Maker } from "./labels.ts";
 
-/** A value that hides itself when it is printed; revealed where it is sent. */
+/** A value that is hidden when printed; revealed where it is sent. */
 export interface HiddenValue {
   reveal(): string;
 }
 
 export interface DaytonaOptions {
-  /** Asked at the first call, and again after Daytona has refused it. What it gives is kept hidden. */
+  /** Read at the first call, and again after Daytona refused it. The value is kept hidden. */
   readonly apiKey: () => Promise<HiddenValue>;
   readonly organizationId?: string;
   readonly apiUrl?: string;
-  /** Absent: where each sandbox says that its toolbox is. */
+  /** Absent: the address that each sandbox reports. */
   readonly toolboxUrl?: string;
   /** The region of new sandboxes. */
   readonly target?: string;
-  /** Whose sandboxes they are, for those who put in order what dead servers left; absent: they are not marked so. */
+  /** The installation, for recovery after dead servers; absent: sandboxes are not marked. */
   readonly maker?: Maker;
-  /** After everything of this process was stopped. */
+  /** Called after everything of this process was stopped. */
   readonly onClosed?: () => Promise<void>;
   readonly clock?: Clock;
   readonly timing?: Partial<DaytonaTiming>;
@@ -28,11 +28,11 @@ export interface DaytonaTiming {
   readonly requestTimeoutMs: number;
   /** Until a sandbox has started or stopped. */
   readonly changeTimeoutMs: number;
-  /** Until the image of a new sandbox is built, or a snapshot can be used. */
+  /** Until the image of a new sandbox is built, or a snapshot is usable. */
   readonly buildTimeoutMs: number;
   readonly firstPollMs: number;
   readonly maxPollMs: number;
-  /** How often a sandbox is asked whether it still runs. */
+  /** How often a sandbox is polled. */
   readonly watchMs: number;
 }
 

@@ -13,16 +13,16 @@ import { phaseOf } from "./sandbox-state.ts";
 
 export type { DaytonaOptions } from "./daytona-options.ts";
 
-/** Long enough for a Daytona that answers; the start of a server waits for it. */
+/** Long enough for a working Daytona; the start of a server waits for it. */
 const RECOVERY_MS = 20_000;
 
-/** Where the marks of an installation are, and what it is called. */
+/** The folder and name of an installation's marks. */
 export interface DaytonaInstallation {
   readonly directory: string;
   readonly owner: string;
 }
 
-/** Nothing is asked of Daytona, and the key is not read, before the first call. */
+/** Nothing is requested from Daytona, and the key is not read, before the first call. */
 export async function openDaytonaBackend(
   options: Omit<DaytonaOptions, "maker" | "onClosed">,
   { directory, owner, instanceId }: DaytonaInstallation & { readonly instanceId: string },
@@ -33,10 +33,9 @@ export async function openDaytonaBackend(
 }
 
 /**
- * Puts in order what servers of this installation have left at Daytona: sandboxes of processes that died are stopped, and
- * those that have been stopped for longer than their idle time are deleted. Those of other owners, and those that a
- * living process holds, are not touched; what is changing just now is left to the next look, and to Daytona's own stop.
- * Gives the ids of the dead processes.
+ * Cleans up after servers of this installation at Daytona: sandboxes of dead processes are stopped, and those that were
+ * stopped for longer than their idle time are deleted. Sandboxes of other owners, and of live processes, are not
+ * touched; changing ones are left to the next run, and to Daytona's auto-stop. Returns the ids of the dead processes.
  */
 export async function recoverDaytona(
   options: DaytonaOptions,
@@ -54,7 +53,7 @@ export async function recoverDaytona(
     for (const { id } of running) await settle(api, id, instanceId, fateOf, call);
   };
   const dead = await forgetDeadInstances(directory, cleanUp);
-  // Daytona may have finished what a process asked for after the process was dead and forgotten.
+  // Daytona may have finished a request of a process after that process was dead and forgotten.
   const alive = new Set(await knownInstances(directory));
   const holders = new Set(listed.flatMap(({ labels }) => labels?.[LABELS.instance] ?? []));
   for (const holder of holders) if (!alive.has(holder)) await cleanUp(holder);
@@ -70,7 +69,7 @@ function isRunFor({ labels, state }: DaytonaSandbox, instanceId: string): boolea
   return labels?.[LABELS.instance] === instanceId && phaseOf(state) === "running";
 }
 
-/** A living process may have taken it over since it was listed, or it may have ended by itself. */
+/** A live process may have claimed it since it was listed, or it may have ended by itself. */
 async function settle(
   api: DaytonaApi,
   id: string,

@@ -11,8 +11,8 @@ import type { Toolbox } from "./toolbox/toolbox.ts";
 const FILE_TOOLS = ["chmod", "ln", "mktemp", "mv", "readlink", "rm", "rmdir", "stat", "touch"] as const;
 
 /**
- * Which tools are inside, and where programs begin: the folder that all backends have, or, where it cannot be made, the
- * daemon's own. The daemon feeds the script to a shell's stdin, which sudo must not read.
+ * Which tools are inside, and the working folder: the common one of all backends, or the daemon's own if that cannot be
+ * created. The daemon feeds the script to a shell's stdin, which sudo must not read.
  */
 const LOOK = `w=${WORKING_FOLDER}
 [ -d "$w" ] && [ -w "$w" ] || mkdir -p "$w" 2>/dev/null || sudo -n install -d -o "$(id -u)" -g "$(id -g)" "$w" </dev/null 2>/dev/null || w=
@@ -21,8 +21,8 @@ echo "folder $w"
 `;
 
 /**
- * Stops or continues what was started through this backend, and what that started. Twice, for what was just forking. Each
- * list of variables goes through `tr`: busybox's `grep` looks no further than to the first empty byte.
+ * Stops or continues processes that were started through this backend, and their children. Twice, for processes that
+ * were just forking. Each environment goes through `tr`: busybox's `grep` stops at the first NUL byte.
  */
 export const SIGNAL_ALL = `for round in 1 2; do
   for folder in /proc/[0-9]*; do
@@ -34,13 +34,13 @@ exit 0
 
 export interface Interior {
   readonly workingFolder: string;
-  /** Programs can be started by way of the bridge. */
+  /** Whether programs can be started through the bridge. */
   readonly streaming: boolean;
-  /** Knows of links; undefined where the image lacks the tools. */
+  /** File access that supports links; undefined if the image lacks the tools. */
   readonly shellFiles: SandboxFiles | undefined;
 }
 
-/** Answers when the daemon does, and says what can be done inside. */
+/** Resolves when the daemon answers, with what is possible inside. */
 export async function lookInside(toolbox: Toolbox, signal?: AbortSignal): Promise<Interior> {
   const { dir } = await toolbox.workFolder(signal);
   const { result } = await toolbox.execute({ command: LOOK }, { signal, timeoutMs: 60_000 });
@@ -55,10 +55,10 @@ export async function lookInside(toolbox: Toolbox, signal?: AbortSignal): Promis
   };
 }
 
-/** Without what runs for this backend only. */
+/** Without this backend's own processes. */
 export async function processTableOf(toolbox: Toolbox): Promise<readonly ProcessTableEntry[]> {
   const rows = await readProcessTable(shellOf(toolbox));
-  // The bridge's own text names its helpers; the program that it runs is its child.
+  // The bridge's own text names its helpers; its program is its child.
   const isHelper = ({ command }: ProcessTableEntry): boolean =>
     command.includes(HELPER_MARK) && !command.includes(BRIDGE_MARK);
   const helpers = new Set(rows.filter(isHelper).map(({ pid }) => pid));

@@ -1,13 +1,13 @@
 import type { AcquireRequest } from "../backend.ts";
 
-/** By these a sandbox is found again, by this process or another. */
+/** Labels by which a sandbox is found again, by this process or another. */
 export const LABELS = {
   key: "sandboxer.key",
   specHash: "sandboxer.spec-hash",
   owner: "sandboxer.owner",
   sandboxId: "sandboxer.sandbox-id",
   idleTtlMs: "sandboxer.idle-ttl-ms",
-  /** The server process that holds it now; it changes when another takes it over. */
+  /** The server process that holds it now; it changes with a handoff. */
   instance: "sandboxer.instance",
 } as const;
 
@@ -15,7 +15,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** Who makes sandboxes. */
 export interface Maker {
-  /** The installation: whose sandboxes may be put in order. */
+  /** The installation, for recovery. */
   readonly owner: string;
   /** This process. */
   readonly instanceId: string;
@@ -36,13 +36,13 @@ export function labelsFor({ sandboxId, identity }: AcquireRequest, maker: Maker 
   };
 }
 
-/** What a sandbox that could be resumed carries. Those of other installations are never looked at. */
+/** The labels of a sandbox that could be resumed. Those of other installations are ignored. */
 export function lookupLabels({ sandboxId, identity }: AcquireRequest): Labels {
   if (identity === undefined) return { [LABELS.sandboxId]: sandboxId };
   return { [LABELS.key]: identity.key, [LABELS.owner]: identity.owner };
 }
 
-/** Undefined when it may be kept for ever. */
+/** Undefined if it may be kept forever. */
 export function idleTtlMsOf(labels: Labels): number | undefined {
   const text = labels[LABELS.idleTtlMs] ?? "";
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;

@@ -1,13 +1,13 @@
 import type { SandboxState as VendorState } from "@daytona/api-client";
 
-/** The states that Daytona documents, without the generated client's own stand-in for new ones. */
+/** Daytona's documented states, without the generated client's placeholder for new ones. */
 export type DaytonaState = Exclude<VendorState, "11184809">;
 
-/** What a state means to whoever wants a running sandbox. */
+/** The meaning of a state for someone who needs a running sandbox. */
 export type Phase = "running" | "resting" | "transition" | "failed" | "gone";
 
 /**
- * A state that the vendor adds breaks the type check here, when the generated client is updated.
+ * A new state of the vendor breaks the type check here, when the generated client is updated.
  * https://www.daytona.io/docs/en/sandboxes/#sandbox-lifecycle
  */
 const PHASES: Readonly<Record<DaytonaState, Phase>> = {
@@ -35,12 +35,12 @@ const PHASES: Readonly<Record<DaytonaState, Phase>> = {
   destroyed: "gone",
 };
 
-/** A state that is not in the table is on its way to one that is: errors name it, and waiting for it ends in time. */
+/** An unknown state counts as transitional: errors name it, and waiting for it times out. */
 export function phaseOf(state: string | undefined): Phase {
   return state !== undefined && isKnownState(state) ? PHASES[state] : "transition";
 }
 
-/** For people, so that a state of tomorrow is told apart from those of today. */
+/** For people, so that a future state is recognisable. */
 export function describeState(state: string | undefined): string {
   if (state === undefined) return "no state";
   return isKnownState(state) ? `the state "${state}"` : `the state "${state}", which this version does not know`;

@@ -4,11 +4,11 @@ import type { SnapshotPayload } from "../backend.ts";
 
 const manifestSchema = z.object({
   format: z.literal(1),
-  /** By it the snapshot is found at Daytona; the files stay there. */
+  /** The name of the snapshot at Daytona; the files stay there. */
   snapshot_name: z.string().min(1),
   api_url: z.string(),
   organization_id: z.string().optional(),
-  /** The image that the sandbox was created from, for people; absent: Daytona's default. */
+  /** The image of the sandbox, for people; absent: Daytona's default. */
   base_image: z.string().optional(),
 });
 
@@ -26,12 +26,15 @@ export function manifestOf({ requirements }: SnapshotPayload): SnapshotManifest 
   return manifestSchema.safeParse(Object.fromEntries(renamed)).data;
 }
 
-/** A snapshot by reference: nothing of its content leaves Daytona. */
+/** A snapshot by reference: its content stays at Daytona. */
 export function payloadOf(manifest: SnapshotManifest): SnapshotPayload {
   return { kind: "daytona-snapshot", members: [], requirements: { ...manifest } };
 }
 
-/** Refuses, before any call, what Daytona cannot load: another kind, another installation, another organization. */
+/**
+ * Refuses, before any call, a snapshot that Daytona cannot load: another kind, another installation, another
+ * organization.
+ */
 export function openPayload(
   payload: SnapshotPayload,
   here: { readonly apiUrl: string; readonly organizationId: string | undefined },
@@ -64,8 +67,8 @@ export function openPayload(
 }
 
 /**
- * `POST /sandbox/{id}/snapshot` is in the API's document and in the vendor's clients, and was seen to answer 404
- * "Cannot POST" on app.daytona.io. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox
+ * `POST /sandbox/{id}/snapshot` is in the API's document and in the vendor's clients, but app.daytona.io answered 404
+ * "Cannot POST". https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox
  */
 export function snapshotEndpointMissing(cause: unknown): SandboxerError {
   return new SandboxerError(

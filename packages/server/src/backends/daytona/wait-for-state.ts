@@ -14,12 +14,12 @@ export interface Waiter {
 
 const BACKOFF = 1.6;
 
-/** States that come before an image is there: they may take as long as a build does. */
+/** States before an image is ready: they may take as long as a build. */
 const BUILDING: ReadonlySet<string> = new Set(["pending_build", "building_snapshot", "pulling_snapshot"]);
 
 /**
- * Asks until the sandbox is in one of the phases; asks less and less often. A failed sandbox fails at once, with
- * Daytona's reason; one that is gone when it should not be is `sandbox_not_found`.
+ * Polls, less and less often, until the sandbox is in one of the phases. A failed sandbox fails at once with Daytona's
+ * reason; one that disappears unexpectedly is `sandbox_not_found`.
  */
 export async function waitForPhase(
   { api, clock, timing }: Waiter,

@@ -12,11 +12,11 @@ import type { DockerEngine } from "./engine/docker-engine.ts";
 import { labelsOf, newContainerName } from "./labels.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 
-/** Names of members begin with it. */
+/** The prefix of member names. */
 export const MEMBERS = "checkpoint";
-/** The name of a checkpoint in a container that is to be started from it. */
+/** The name of a checkpoint in a container that will start from it. */
 export const LOADED = "loaded";
-/** Where the folder of checkpoints is mounted. */
+/** The mount point of the checkpoints folder. */
 const MOUNTED = "/checkpoints";
 const FILE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,128}$/;
 
@@ -24,7 +24,7 @@ export interface CheckpointPlace {
   readonly engine: DockerEngine;
   readonly instanceId: string;
   readonly owner: string;
-  /** Where the engine keeps everything, on its machine. */
+  /** The engine's data folder, on its machine. */
   readonly rootFolder: string;
 }
 
@@ -34,7 +34,7 @@ interface Container {
   readonly image: string;
 }
 
-/** Writes the files of a checkpoint of a container into a folder, as they come. */
+/** Streams the files of a container's checkpoint into a folder. */
 export async function takeCheckpoint(
   place: CheckpointPlace,
   container: Container,
@@ -47,7 +47,7 @@ export async function takeCheckpoint(
   return withCheckpoints(place, container, "read", async (helper) => {
     const answer = await place.engine.getArchive(helper, `${MOUNTED}/${checkpoint}`, options);
     const archive = extract();
-    // What goes wrong there ends the archive, and is seen below.
+    // A failure there ends the archive, and shows below.
     const feeding = pipeline(answer, archive, { signal: options.signal }).catch(() => {});
     const members: SnapshotMember[] = [];
     try {
@@ -72,7 +72,7 @@ export async function takeCheckpoint(
   });
 }
 
-/** The files of a checkpoint among the members of a snapshot; checks their names. */
+/** The checkpoint files among the members of a snapshot; checks their names. */
 export function checkpointMembers(members: readonly SnapshotMember[]): SnapshotMember[] {
   const found = members.filter(({ name }) => name.startsWith(`${MEMBERS}/`));
   const strange = found.find(({ name }) => !FILE_NAME.test(fileOf(name)));
@@ -81,7 +81,7 @@ export function checkpointMembers(members: readonly SnapshotMember[]): SnapshotM
   return found;
 }
 
-/** Gives a container that was never started the checkpoint {@link LOADED}. */
+/** Gives the checkpoint {@link LOADED} to a container that was never started. */
 export async function giveCheckpoint(
   place: CheckpointPlace,
   container: Container,
@@ -90,7 +90,7 @@ export async function giveCheckpoint(
 ): Promise<void> {
   await withCheckpoints(place, container, "write", async (helper) => {
     const archive = pack();
-    // What goes wrong there ends the archive, and so the upload.
+    // A failure there ends the archive, and so the upload.
     const packing = packFiles(archive, members).catch((error: unknown) => {
       archive.destroy(error as Error);
     });
@@ -106,7 +106,7 @@ export async function giveCheckpoint(
 async function packFiles(archive: Pack, members: readonly SnapshotMember[]): Promise<void> {
   const folder = `${MOUNTED.slice(1)}/${LOADED}`;
   archive.entry({ name: `${folder}/`, type: "directory", mode: 0o700 });
-  // The engine knows checkpoints by their content, and fails when it loads the same one twice at a time.
+  // The engine identifies checkpoints by content, and fails if it loads the same one twice at a time.
   archive.entry({ name: `${folder}/load-id`, mode: 0o600 }, randomUUID());
   for (const { name, path } of members) {
     const { size } = await stat(path);
@@ -116,8 +116,8 @@ async function packFiles(archive: Pack, members: readonly SnapshotMember[]): Pro
 }
 
 /**
- * The engine has no call for a checkpoint's files, and takes none from elsewhere. But it reads and writes files of a
- * container that never ran, with what is mounted there, so that they can be had wherever the engine is.
+ * The engine has no API for a checkpoint's files, and accepts none from elsewhere. But it reads and writes files of a
+ * container that never ran, including its mounts, so that they are accessible wherever the engine is.
  */
 async function withCheckpoints<Result>(
   { engine, instanceId, owner, rootFolder }: CheckpointPlace,

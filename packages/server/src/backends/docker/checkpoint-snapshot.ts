@@ -10,7 +10,7 @@ import type { Container } from "./engine/answers.ts";
 import { commitContainer, exportSnapshot } from "./image-snapshot.ts";
 import { generationOf } from "./labels.ts";
 
-/** What of a container has to be the same where its memory is loaded. */
+/** Container settings that must be equal where its memory is loaded. */
 const SharedFacts = z.object({
   runtime: z.string(),
   has_network: z.boolean(),
@@ -30,7 +30,7 @@ export interface SavedContainer {
   readonly image: string;
 }
 
-/** Memory and files of a container that stands still, both with the engine, until {@link exportCheckpoint}. */
+/** Memory and files of a paused container, both at the engine, until {@link exportCheckpoint}. */
 export async function saveContainer({ engine, instanceId }: CheckpointPlace, id: string): Promise<SavedContainer> {
   const checkpoint = randomBytes(8).toString("hex");
   await engine.createCheckpoint(id, checkpoint);
@@ -42,7 +42,7 @@ export async function saveContainer({ engine, instanceId }: CheckpointPlace, id:
   }
 }
 
-/** Writes both into a folder, as streams, and removes them from the engine, whatever happens. */
+/** Streams both into a folder, and removes them from the engine, whatever happens. */
 export async function exportCheckpoint(
   place: CheckpointPlace,
   container: Container,
@@ -63,20 +63,20 @@ export async function exportCheckpoint(
     await rm(join(into, MEMBERS), { recursive: true, force: true }).catch(() => {});
     throw options.signal?.aborted === true ? options.signal.reason : asSandboxerError(error);
   } finally {
-    // Neither is worth the loss of a save that went well; both go with their container, or at the next start.
+    // Neither is worth failing a good save; both are removed with their container, or at the next start.
     await Promise.allSettled([engine.removeImage(image), engine.removeCheckpoint(id, checkpoint)]);
   }
 }
 
 export interface LoadableCheckpoint {
   readonly members: readonly SnapshotMember[];
-  /** Of the sandbox that is made from it. */
+  /** The configuration of the new sandbox. */
   readonly generation: number;
   /** For people: where it was made. */
   readonly madeBy: string;
 }
 
-/** Says whether a container that is configured like that can go on with a checkpoint, before anything is done. */
+/** Checks, before anything is done, whether a container with this configuration can continue from a checkpoint. */
 export function checkCheckpoint(snapshot: SnapshotPayload, config: HostFacts): LoadableCheckpoint {
   const parsed = CheckpointRequirements.safeParse(snapshot.requirements);
   if (!parsed.success) throw new SandboxerError("image_damaged", "The snapshot does not list its requirements.");

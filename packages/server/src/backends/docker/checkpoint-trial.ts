@@ -18,15 +18,18 @@ const REPOSITORY = "sandboxer-trial";
 const PROGRAM = "trial";
 const OFF = `the engine's experimental checkpoints are off (turn them on with "experimental": true in its daemon.json)`;
 
-/** Why memory cannot be saved, for the end of a sentence; undefined when it can. */
+/** Why memory cannot be saved, as the end of a sentence; undefined if it can. */
 export type WhyNoMemory = string | undefined;
 
-/** By what may change the answer. An engine that is restarted with other settings is asked anew by the next process. */
+/**
+ * By everything that may change the result. An engine that is restarted with other settings is tested again by the next
+ * process.
+ */
 const known = new Map<string, Promise<WhyNoMemory>>();
 
 /**
- * Whether the engine's checkpoints work here with this runtime: it is tried out once, with a tiny container that goes
- * the way of every sandbox. Never throws.
+ * Whether the engine's checkpoints work here with this runtime: tested once, with a tiny container that takes the same
+ * steps as a sandbox. Never throws.
  */
 export function whyNoMemory(
   maker: ContainerMaker,
@@ -57,7 +60,7 @@ async function tryOut(maker: ContainerMaker, pad: LaunchPad): Promise<WhyNoMemor
   }
 }
 
-/** A program that runs inside has to be there in the copy, which is started with nothing but the checkpoint. */
+/** The program must be running in the copy, which is started with only the checkpoint. */
 async function saveAndLoad(
   maker: ContainerMaker,
   pad: LaunchPad,
@@ -85,13 +88,13 @@ async function saveAndLoad(
     : "in a trial, the processes were not restored";
 }
 
-/** What a process that died in the middle leaves behind is over at once. */
+/** Leftovers of a process that died half-way end at once. */
 function newRequest(owner: string): AcquireRequest {
   const identity = { key: `trial-${randomUUID()}`, specHash: "", owner, idleTtlMs: 0 };
   return { sandboxId: randomUUID(), spec: { env: {}, resources: {}, network: "none" }, identity };
 }
 
-/** Without the place of a log that nobody finds any more. */
+/** Without the path of a log that no longer exists. */
 function reasonOf(error: unknown): string {
   return asSandboxerError(error).message.replace(/ path= \S+criu-dump\.log\b.*$/, "");
 }

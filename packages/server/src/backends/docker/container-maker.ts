@@ -19,18 +19,18 @@ export interface MakerOptions {
   readonly engine: DockerEngine;
   /** This process; its containers carry the name. */
   readonly instanceId: string;
-  /** The installation: whose containers may be found again and put in order. */
+  /** The installation: whose containers may be found again and cleaned up. */
   readonly owner: string;
   readonly defaultResources: Resources;
   /** A runtime of the engine's configuration, such as runsc; absent: the engine's default. */
   readonly runtime?: string | undefined;
-  /** The engine's network for sandboxes that ask for one; absent: they get none. */
+  /** The engine's network for sandboxes with network access; absent: none. */
   readonly network?: string | undefined;
   /** What sandboxes may mount; nothing by default. */
   readonly allowedMounts?: readonly AllowedMount[];
 }
 
-/** Makes the container of a request, of an image or of a snapshot. On failure nothing is left behind. */
+/** Creates the container of a request, from an image or a snapshot. On failure nothing is left behind. */
 export class ContainerMaker {
   readonly hasNetwork: boolean;
   readonly hasLimits: boolean;
@@ -48,7 +48,7 @@ export class ContainerMaker {
     this.#persistenceChecked = options.runtime === undefined;
   }
 
-  /** Refuses what cannot be had, before anything is done. */
+  /** Refuses unsupported requests, before anything is done. */
   check({ spec }: AcquireRequest): void {
     if (spec.network !== "none" && !this.hasNetwork) {
       const { network } = this.#options;
@@ -104,7 +104,7 @@ export class ContainerMaker {
     return this.#withImage(snapshot, options, (image) => this.make(request, image, options));
   }
 
-  /** With the files, the memory and the processes of a snapshot. */
+  /** With the files, memory and processes of a snapshot. */
   async load(request: AcquireRequest, snapshot: SnapshotPayload, options: CallOptions): Promise<DockerSandbox> {
     this.check(request);
     const { HostConfig } = this.#configOf(request, "", undefined);
@@ -113,7 +113,7 @@ export class ContainerMaker {
     return this.#withImage(snapshot, options, (image) => this.make(request, image, options, checkpoint));
   }
 
-  /** Gives the engine the image of a snapshot for what is made of it. */
+  /** Loads the image of a snapshot into the engine. */
   async #withImage(
     snapshot: SnapshotPayload,
     options: CallOptions,
@@ -126,14 +126,14 @@ export class ContainerMaker {
     try {
       return await make(image);
     } catch (error) {
-      // Another sandbox of the same snapshot took it along when it was destroyed.
+      // Another sandbox of the same snapshot removed it when it was deleted.
       if (statusOf(error) === 404) return make(await loadSnapshot(engine, loadable, options));
       await engine.removeImage(image);
       throw error;
     }
   }
 
-  /** One that goes on from a checkpoint has the token of its agent in its image. */
+  /** A container that continues from a checkpoint has the token of its agent in its image. */
   #configOf(request: AcquireRequest, imageId: string, checkpoint: LoadableCheckpoint | undefined): ContainerConfig {
     const { owner, runtime, network, allowedMounts = [] } = this.#options;
     return sandboxConfig({
@@ -164,9 +164,8 @@ function forDiskLimit(error: unknown, { spec }: AcquireRequest): unknown {
 const MARK = `${AGENT_FOLDER}/seen-by-the-engine`;
 
 /**
- * Refuses a runtime that keeps what is written to itself: a stopped sandbox would lose its files, and a snapshot would
- * have none. runsc does so unless it is told `--overlay2=none`.
- * https://gvisor.dev/docs/user_guide/filesystem/
+ * Refuses a runtime that keeps writes to itself: a stopped sandbox would lose its files, and a snapshot would have
+ * none. runsc does so without `--overlay2=none`. https://gvisor.dev/docs/user_guide/filesystem/
  */
 async function checkPersistence(engine: DockerEngine, sandbox: DockerSandbox, runtime: string): Promise<void> {
   await sandbox.rootFiles.write(MARK, new Uint8Array());

@@ -17,14 +17,14 @@ const MAX_SIGNAL = 64;
 const STREAMS = { o: "stdout", e: "stderr" } as const;
 
 /**
- * Makes events of a session's log. The daemon puts markers of the bytes 1 and 2 before each line, which are in none of
- * ours. What is inside is not trusted: a line that makes no sense is left out.
+ * Parses a session's log into events. The daemon puts markers of the bytes 1 and 2 before each line, which ours never
+ * contain. The content is not trusted: invalid lines are ignored.
  */
 export class BridgeDecoder {
   #line: Buffer = Buffer.alloc(0);
   #token: Buffer | undefined;
   #exited = false;
-  /** Of each stream, what may be the beginning of the token; undefined once the stream has ended. */
+  /** For each stream, a possible beginning of the token; undefined once the stream has ended. */
   readonly #held: Record<"stdout" | "stderr", Buffer | undefined> = {
     stdout: Buffer.alloc(0),
     stderr: Buffer.alloc(0),
@@ -88,7 +88,7 @@ function beginningOf(token: Buffer, data: Buffer): number {
   return 0;
 }
 
-/** A shell has one number for both: 128 and the signal. A program that exits with such a code looks as if killed. */
+/** A shell has one number for both: 128 plus the signal. A program that exits with such a code looks as if killed. */
 export function exitOf(code: number): Exit {
   const signal = code - SIGNAL_BASE;
   return signal > 0 && signal <= MAX_SIGNAL ? { code: undefined, signal } : { code, signal: undefined };

@@ -18,7 +18,7 @@ const GRANT_BYTES = CREDIT_BYTES / 2;
 const RECONNECT_MS = 500;
 const GRANT_VERBS = { stdout: "a", stderr: "b" } as const;
 
-/** A program in a session, by way of the bridge. Its log is followed from its beginning, again after a lost connection. */
+/** A program in a session, through the bridge. Its log is read from its beginning, again after a lost connection. */
 export class BridgeProcess implements ExtensionProcess {
   readonly stdout = new PassThrough();
   readonly stderr = new PassThrough();
@@ -49,7 +49,7 @@ export class BridgeProcess implements ExtensionProcess {
     this.exited = this.#ending.promise;
     this.exited.catch(() => {});
     this.#started.promise.catch(() => {});
-    // Whoever reads them is told; before that, `open` is.
+    // Readers get the error; before that, `open` does.
     for (const stream of [this.stdout, this.stderr]) stream.on("error", () => {});
     this.stdin = promisedWritable(
       (chunk) => this.#feed(chunk),
@@ -57,7 +57,7 @@ export class BridgeProcess implements ExtensionProcess {
     );
   }
 
-  /** Once the program runs; one that is not there is `file_not_found`. */
+  /** Resolves once the program runs; a missing one is `file_not_found`. */
   static async open(
     toolbox: Toolbox,
     clock: Clock,
@@ -108,7 +108,7 @@ export class BridgeProcess implements ExtensionProcess {
     }
   }
 
-  /** The connection has ended before the program's output: it is followed again, unless the session is over. */
+  /** The connection ended before the program's output: it is followed again, unless the session is over. */
   async #reconsider(): Promise<void> {
     const { sessionId, commandId } = this.#place;
     const { exitCode } = await this.#toolbox.command(sessionId, commandId);
@@ -143,7 +143,7 @@ export class BridgeProcess implements ExtensionProcess {
     }
   }
 
-  /** Waits for whoever reads; only then more may be sent. */
+  /** Waits for the reader; only then more may be sent. */
   async #pass(name: "stdout" | "stderr", data: Buffer): Promise<void> {
     const stream = this[name];
     if (stream.destroyed) return;
@@ -159,7 +159,7 @@ export class BridgeProcess implements ExtensionProcess {
 
   #finish(): void {
     this.#finished = true;
-    // That a piece was taken is said before the streams end.
+    // Confirmations come before the streams end.
     this.#taken?.reject(new SandboxerError("wrong_state", `Process ${this.#pid} has exited.`));
     this.stdout.end();
     this.stderr.end();
@@ -169,7 +169,7 @@ export class BridgeProcess implements ExtensionProcess {
     });
   }
 
-  /** Larger pieces go as files: the lines of a session are read byte by byte inside. */
+  /** Larger pieces are sent as files: a session's lines are read byte by byte inside. */
   async #feed(chunk: Buffer): Promise<void> {
     for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
       const piece = chunk.subarray(at, at + PIECE_BYTES);
@@ -203,7 +203,7 @@ export class BridgeProcess implements ExtensionProcess {
   }
 }
 
-/** A process that is gone has no use for it. */
+/** A process that has ended does not need it. */
 export async function sendSignal(
   toolbox: Toolbox,
   pid: number,

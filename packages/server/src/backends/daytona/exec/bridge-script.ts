@@ -25,20 +25,20 @@ export const BRIDGE_TOOLS = ["base64", "cat", "dd", "env", "mkfifo", "setsid", "
 export const BRIDGE_MARK = "sandboxer-bridge";
 export const HELPER_MARK = "sandboxer-helper";
 
-/** How much of a stream may be under way without a word from the reader. */
+/** How much of a stream may be sent without an acknowledgement. */
 export const CREDIT_BYTES = 256 << 10;
 
 /**
- * How many of base64's lines of 76 characters make one of ours. That must be one write to a pipe, and an atomic one: busybox
- * with musl writes what is longer than 1024 bytes piece by piece, and something else may come in between.
+ * How many base64 lines of 76 characters make one of ours. It must be one atomic write to a pipe: busybox with musl
+ * splits writes over 1024 bytes, and other output may come in between.
  */
 const LINES_IN_ONE = 13;
 const FIRST_LINES = Array.from({ length: LINES_IN_ONE }, (_, index) => `"\${${index + 1}}"`).join(" ");
 
 /**
- * Reads what is there, as much as a pipe holds, and sends it as lines. It counts as the reader does, to the byte: what
- * it counted too much would add up over many pieces, until it waited for a word that nobody has a reason to send.
- * Processes are dear in some sandboxes, so a piece takes two programs, and the shell does the rest.
+ * Reads as much as a pipe holds, and sends it as lines. It counts exactly as the reader does: an overcount would add up
+ * over many pieces, until it waited for an acknowledgement that never comes. Processes are expensive in some sandboxes,
+ * so a piece takes two programs, and the shell does the rest.
  */
 const ENCODE = `n=0 max=$3 k=$1 a=$2
 while :; do
@@ -55,7 +55,7 @@ while :; do
   done
 done`;
 
-/** Holds the writing end of stdin; says when a piece was taken. The tokens come from here, so after the last of that. */
+/** Holds the writing end of stdin; confirms each piece. The tokens come from here, so after the last confirmation. */
 const FEED = `while read -r k v; do
   case $k in
     i) printf %s "$v" | base64 -d >&4; echo w ;;
@@ -66,8 +66,8 @@ const FEED = `while read -r k v; do
 done`;
 
 /**
- * In a session of their own: they are ended together, and nothing that is sent to the program reaches them. `exec`
- * closes what one must not hold; a call with such redirections keeps it open elsewhere, to give it back afterwards.
+ * In a session of their own: they are ended together, and signals to the program do not reach them. `exec` closes
+ * descriptors that must not be held; a call with such redirections keeps them open to restore them afterwards.
  */
 const HELPERS = `encode() {
 ${ENCODE}

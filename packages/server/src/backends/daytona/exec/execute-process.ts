@@ -9,8 +9,8 @@ import { promisedWritable } from "./promised-writable.ts";
 import type { BridgeCommand } from "./start-bridge.ts";
 
 /**
- * A program in an image without the tools that streaming needs: one request, one answer. Its output comes at its end,
- * both streams as one; it has no stdin and takes no signals.
+ * A program in an image without the tools for streaming: one request, one response. Its output comes at its end, both
+ * streams as one; it has no stdin and receives no signals.
  */
 export class ExecuteProcess implements ExtensionProcess {
   readonly pid = 0;

@@ -24,7 +24,7 @@ export class Processes {
     this.#home = home;
   }
 
-  /** A key that is known starts nothing. */
+  /** A known key starts nothing. */
   start(command: ExecCommand, interior: Interior, env: Readonly<Record<string, string>>): Promise<SandboxProcess> {
     const known = this.#byKey.get(command.key);
     if (known !== undefined) return known;
@@ -67,7 +67,7 @@ export class Processes {
     const full: BridgeCommand = {
       key: command.key,
       argv: command.argv,
-      // Those of the sandbox are inside already, unless it came from a snapshot.
+      // The sandbox's own variables are inside already, unless it came from a snapshot.
       env: { ...env, ...command.env },
       workingFolder: command.workingFolder ?? workingFolder,
     };
@@ -85,7 +85,7 @@ export class Processes {
     return this.#live(new LoggedProcess(key, process, this.#homeOf()));
   }
 
-  /** The sandbox may have ended while it was started. */
+  /** The sandbox may have ended during the start. */
   #live(process: LoggedProcess): LoggedProcess {
     const failure = this.#home.failure();
     if (failure !== undefined) process.abandon(failure);
@@ -98,7 +98,7 @@ export class Processes {
       forget: (key) => {
         this.#byKey.delete(key);
         forgetBridge(this.#toolbox, this.#clock, key).catch(() => {
-          // Its record at the daemon goes with the sandbox.
+          // The daemon's record is removed with the sandbox.
         });
       },
     };

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 
-/** A stream whose writes are done when their promises are. Errors reach whoever wrote. */
+/** A stream whose writes complete with their promises. Errors reach the writer. */
 export function promisedWritable(write: (chunk: Buffer) => Promise<void>, end: () => Promise<void>): Writable {
   const stream = new Writable({
     write: (chunk: Buffer, _encoding, done) => void settle(write(chunk), done),

@@ -6,8 +6,8 @@ import { shellCommand } from "../../../support/shell-quote.ts";
 import type { Toolbox } from "../toolbox/toolbox.ts";
 
 /**
- * The daemon gives both streams as one text. Here each comes back by itself, byte for byte: base64 of stdout, a dot,
- * base64 of stderr, a dot, the exit code. The script runs in a shell that is there already: processes are dear in some
+ * The daemon returns both streams as one text. This returns each separately, byte for byte: base64 of stdout, a dot,
+ * base64 of stderr, a dot, the exit code. The script runs in the existing shell: processes are expensive in some
  * sandboxes.
  */
 const RUN = `d=$(mktemp -d) || exit 125
@@ -18,7 +18,7 @@ c=$?
 base64 "$d/o"; echo .; [ ! -s "$d/e" ] || base64 "$d/e"; echo .; echo "$c"
 exec rm -rf "$d"`;
 
-/** In the command lines of what this backend runs for itself, so that the process table can leave it out. */
+/** Marks this backend's own commands, so that the process table can leave them out. */
 export const RUN_MARK = "sandboxer-run";
 
 export interface ScriptResult {
@@ -48,7 +48,7 @@ export async function runScript(
   return { code: Number(code), stdout: Buffer.from(stdout, "base64"), stderr: Buffer.from(stderr, "base64") };
 }
 
-/** For the parts that files, process table and extensions share: scripts without input, done when they are handed out. */
+/** For the parts shared by files, process table and extensions: scripts without input, complete when returned. */
 export function shellOf(toolbox: Toolbox): StartShell {
   return async (script, args): Promise<ExtensionProcess> => {
     const { code, stdout, stderr } = await runScript(toolbox, script, args);

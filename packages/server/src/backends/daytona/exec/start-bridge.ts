@@ -10,7 +10,7 @@ import { BridgeProcess } from "./bridge-process.ts";
 const SESSION_PREFIX = "sandboxer-";
 const CLEANUP_ROUNDS = 12;
 const CLEANUP_POLL_MS = 50;
-/** What carries it was started by us: `pause` stops those, and what they started. */
+/** Its carrier was started by us: `pause` stops those, and their children. */
 export const EXEC_VARIABLE = "SANDBOXER_EXEC";
 
 export interface BridgeCommand {
@@ -37,7 +37,7 @@ export async function startBridge(toolbox: Toolbox, clock: Clock, command: Bridg
   }
 }
 
-/** The programs of sessions that an earlier server has left running, or with output that nobody has read. */
+/** The programs of sessions that an earlier server left running, or with unread output. */
 export async function adoptBridges(
   toolbox: Toolbox,
   clock: Clock,
@@ -52,7 +52,7 @@ export async function adoptBridges(
   return adopted;
 }
 
-/** A session that came to nothing is no reason to give up the sandbox. */
+/** A failed session is no reason to give up the sandbox. */
 async function openIfSound(
   toolbox: Toolbox,
   clock: Clock,
@@ -66,7 +66,7 @@ async function openIfSound(
   }
 }
 
-/** Its record and its log are at the daemon. The bridge is given time to clean up: deleting the session kills it. */
+/** Its record and its log are at the daemon. The bridge gets time to clean up: deleting the session kills it. */
 export async function forgetBridge(toolbox: Toolbox, clock: Clock, key: string): Promise<void> {
   const sessionId = sessionIdOf(key);
   try {

@@ -17,8 +17,8 @@ const ended = z.object({ exitCode: z.number().int().nullish() });
 const control = z.object({ type: z.literal("control"), status: z.string(), exitCode: z.number().int().nullish() });
 
 /**
- * A program on a terminal. Daytona's terminals run a shell, so the shell is told to become the program; what it showed
- * until then is left out. https://www.daytona.io/docs/en/pty/
+ * A program on a terminal. Daytona's terminals run a shell, so the shell execs the program; its output until then is
+ * dropped. https://www.daytona.io/docs/en/pty/
  */
 export class TerminalProcess implements ExtensionProcess {
   readonly stdout = new PassThrough();
@@ -56,7 +56,7 @@ export class TerminalProcess implements ExtensionProcess {
   ): Promise<TerminalProcess> {
     await toolbox.files.requireFolder(workingFolder);
     const mark = randomBytes(16).toString("hex");
-    // A line that is typed may have 4095 bytes; a file has no such limit.
+    // A typed line may have 4095 bytes; a file has no such limit.
     const script = `/tmp/.sandboxer-${randomUUID()}`;
     const start = `rm -f ${script}\nstty sane 2>/dev/null\nprintf '\\n${mark} %s\\n' $$\nexec ${shellCommand(argv)}\n`;
     await toolbox.files.upload(script, Buffer.from(start));
@@ -120,7 +120,7 @@ export class TerminalProcess implements ExtensionProcess {
     }
   }
 
-  /** What is typed is echoed, but the mark with a number after it is only ever printed. */
+  /** Typed text is echoed, but the mark with a number after it is only ever printed. */
   #sinceMark(seen: Buffer): Buffer {
     const match = new RegExp(`${this.#mark} (\\d+)\\r?\\n`).exec(seen.toString("latin1"));
     this.#before = match === null ? seen : undefined;

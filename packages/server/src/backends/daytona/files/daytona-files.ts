@@ -7,12 +7,12 @@ import type { ToolboxFile } from "../toolbox/schemas.ts";
 import type { ToolboxFiles } from "../toolbox/toolbox-files.ts";
 
 /**
- * Content goes through the toolbox. What the toolbox cannot say (links are always followed there) goes through a
- * shell inside, where the image has one; else the toolbox answers as well as it can.
+ * Content goes through the toolbox. What the toolbox cannot do (it always follows links) goes through a shell inside,
+ * if the image has one; otherwise the toolbox does its best.
  */
 export class DaytonaFiles implements SandboxFiles {
   readonly #toolbox: ToolboxFiles;
-  /** Waits for a paused sandbox, refuses one that has ended, and gives what knows of links, if anything does. */
+  /** Waits for a paused sandbox, refuses one that has ended, and returns the shell's file access, if there is one. */
   readonly #ready: () => Promise<SandboxFiles | undefined>;
 
   constructor(toolbox: ToolboxFiles, ready: () => Promise<SandboxFiles | undefined>) {
@@ -36,7 +36,7 @@ export class DaytonaFiles implements SandboxFiles {
     const whole = offset === 0 && length === undefined;
     const answer = await this.#open(path, whole ? undefined : { offset, length });
     if (answer === undefined) return;
-    // A server that knows no parts sends the whole.
+    // A server without range support sends the whole file.
     let skip = answer.status === 206 ? 0 : offset;
     let left = length ?? Number.POSITIVE_INFINITY;
     for await (const chunk of answer.body ?? []) {
@@ -48,7 +48,7 @@ export class DaytonaFiles implements SandboxFiles {
     }
   }
 
-  /** The daemon makes missing parents by itself, which is not what is promised here. */
+  /** The daemon creates missing parents, which this contract does not allow. */
   async write(path: string, content: FileContent, options: { mode?: number } = {}): Promise<void> {
     await this.#at(path);
     await this.#toolbox.requireFolder(posix.dirname(path));
@@ -102,7 +102,7 @@ export class DaytonaFiles implements SandboxFiles {
     return this.#ready();
   }
 
-  /** A part that begins after the end has no bytes; the standard has a status for it. */
+  /** A range beyond the end is empty; HTTP has a status for it. */
   async #open(path: string, range?: { offset: number; length: number | undefined }): Promise<Response | undefined> {
     try {
       return await this.#toolbox.download(path, range);

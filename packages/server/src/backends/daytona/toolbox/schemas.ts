@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** What is read of the daemon's answers; `test/backends/daytona/vendor-types.test.ts` holds them to the vendor's types. */
+/**
+ * The fields of the daemon's responses that are read; `test/backends/daytona/vendor-types.test.ts` compares them with
+ * the vendor's types.
+ */
 export const executeSchema = z.object({ exitCode: z.number().int().optional(), result: z.string() });
 export const workFolderSchema = z.object({ dir: z.string() });
 export const commandSchema = z.object({ id: z.string(), exitCode: z.number().int().nullish() });

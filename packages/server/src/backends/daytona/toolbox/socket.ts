@@ -18,8 +18,8 @@ export interface SocketEnd {
 }
 
 /**
- * A WebSocket that is read by asking for messages: what is not asked for stays with the sender. One whose other end is
- * silent, even when it is asked for a sign of life, is closed.
+ * A WebSocket that is read on demand: unrequested messages stay with the sender. If the other end is silent, even to
+ * pings, it is closed.
  */
 export class Socket {
   readonly #socket: WebSocket;
@@ -37,11 +37,11 @@ export class Socket {
     socket.on("message", (data, binary) => this.#take({ data: data as Buffer, binary }));
     socket.on("close", (code, reason) => this.#finish({ code, reason: reason.toString("utf8") }));
     socket.on("error", () => {
-      // What is wrong with the connection follows as its close.
+      // The connection's problem follows as its close.
     });
   }
 
-  /** Undefined until the socket is closed and all messages before that were taken. */
+  /** Undefined once the socket is closed and all messages before that were read. */
   get end(): SocketEnd | undefined {
     return this.#queue.length === 0 ? this.#end : undefined;
   }
@@ -70,7 +70,7 @@ export class Socket {
     this.#finish({ code: 1006, reason: "" });
   }
 
-  /** While nothing is read, no answer can be seen. */
+  /** While nothing is read, no pong can be seen. */
   #askForLife(): void {
     if (this.#socket.readyState !== this.#socket.OPEN || this.#socket.isPaused) return;
     if (!this.#alive) return this.#socket.terminate();
@@ -93,7 +93,7 @@ export class Socket {
   }
 }
 
-/** The error says what was asked for, and none of the headers. */
+/** The error names the request, and none of the headers. */
 export async function openSocket(
   url: string,
   headers: Readonly<Record<string, string>>,

@@ -4,7 +4,7 @@ import type { HttpJson, HttpRequest } from "../../../support/http-json.ts";
 import { vendorSaid, vendorStatus } from "../daytona-errors.ts";
 import { fileInfoSchema, type ToolboxFile } from "./schemas.ts";
 
-/** The daemon hands on what its operating system says, mostly as 400. */
+/** The daemon passes on operating system errors, mostly as 400. */
 const REASONS: readonly (readonly [text: RegExp, code: ErrorCode, says: string])[] = [
   [/no such file|not found/i, "file_not_found", "does not exist"],
   [/permission denied|not permitted|read-only/i, "permission_denied", "cannot be accessed"],
@@ -40,7 +40,7 @@ export class ToolboxFiles {
     );
   }
 
-  /** A part by the standard header, which the daemon's file server understands. */
+  /** A range by the standard header, which the daemon's file server supports. */
   download(path: string, range?: { readonly offset: number; readonly length: number | undefined }): Promise<Response> {
     const last = range?.length === undefined ? "" : String(range.offset + range.length - 1);
     const headers = range === undefined ? {} : { range: `bytes=${range.offset}-${last}` };
@@ -48,12 +48,12 @@ export class ToolboxFiles {
     return this.#try(path, () => this.#http.open(request));
   }
 
-  /** Missing parents are made by the daemon. */
+  /** The daemon creates missing parents. */
   upload(path: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
     return this.#send(path, { method: "POST", path: "/files/upload-v2", query: { path }, bytes, timeoutMs: 0 });
   }
 
-  /** Parents too, and one that is there already is no error. */
+  /** Creates parents too, and an existing folder is not an error. */
   makeFolder(path: string, mode = "0755"): Promise<void> {
     return this.#send(path, { method: "POST", path: "/files/folder", query: { path, mode }, idempotent: true });
   }

@@ -28,7 +28,7 @@ export class Toolbox {
     this.files = new ToolboxFiles(http);
   }
 
-  /** Answers when the daemon does. */
+  /** Resolves when the daemon answers. */
   workFolder(signal?: AbortSignal): Promise<{ readonly dir: string }> {
     return this.#http.json(workFolderSchema, { method: "GET", path: "/work-dir", signal });
   }
@@ -44,7 +44,7 @@ export class Toolbox {
   }
 
   /**
-   * Runs a line of shell to its end; both streams come as one text. The time limit is in seconds, 0 is none:
+   * Runs a shell line to its end; both streams come as one text. The time limit is in seconds, 0 is none:
    * https://www.daytona.io/docs/en/process-code-execution/
    */
   execute(
@@ -55,7 +55,7 @@ export class Toolbox {
     return this.#http.json(executeSchema, { method: "POST", path: "/process/execute", json, timeoutMs: 0, ...options });
   }
 
-  /** False when there was one already. https://www.daytona.io/docs/en/process-code-execution/#sessions */
+  /** False if it already existed. https://www.daytona.io/docs/en/process-code-execution/#sessions */
   async createSession(sessionId: string): Promise<boolean> {
     try {
       await this.#http.send({ method: "POST", path: "/process/session", json: { sessionId } });
@@ -74,7 +74,7 @@ export class Toolbox {
     return this.#http.json(sessionSchema, { method: "GET", path: sessionPath(sessionId) });
   }
 
-  /** Starts a line of shell and does not wait for it. What is sent to its stdin stays out of its log. */
+  /** Starts a shell line and does not wait for it. Its stdin is kept out of its log. */
   startCommand(sessionId: string, command: string): Promise<{ readonly cmdId: string }> {
     const json = { command, runAsync: true, suppressInputEcho: true };
     return this.#http.json(startedSchema, { method: "POST", path: `${sessionPath(sessionId)}/exec`, json });
