@@ -28,13 +28,13 @@ const START_TIMEOUT_MS = 60_000;
 export interface DockerBackendOptions extends MakerOptions {
   readonly agentPath: string;
   readonly defaultImage: string;
-  /** Where clients' `tar:` images may be. */
+  /** Folders that may contain clients' `tar:` images. */
   readonly imageDirectories: readonly string[];
   /** See the agent's dead man's switch; 0: none. */
   readonly heartbeatMs: number;
-  /** How long an agent may take to answer after the start of its container. */
+  /** How long an agent may take to answer after its container started. */
   readonly startTimeoutMs?: number;
-  /** After everything of this process was stopped. */
+  /** Called after everything of this process was stopped. */
   readonly onClosed?: () => Promise<void>;
 }
 
@@ -101,7 +101,7 @@ export class DockerBackend implements SandboxBackend {
         const remedy = "Add it to the engine's daemon.json and restart the engine.";
         return { ok: false, summary: `The Docker engine has no runtime ${runtime}.`, remedy };
       }
-      // It may be another version by now.
+      // The engine may have another version by now.
       await this.#tryCheckpoints(info);
       const details = {
         version: info.ServerVersion,
@@ -171,7 +171,7 @@ export class DockerBackend implements SandboxBackend {
     return sandbox;
   }
 
-  /** Stopped containers with its id are what it was before: their server has died without a save. */
+  /** Stopped containers with its id are an earlier state: their server died without a save. */
   async #removeOlder({ sandboxId, containerId }: DockerSandbox): Promise<void> {
     const { engine } = this.#options;
     const found = await engine.listContainers(labelsToFind({ sandboxId }));
@@ -181,7 +181,7 @@ export class DockerBackend implements SandboxBackend {
     }
   }
 
-  /** Files of whatever backend, into a fresh sandbox. */
+  /** Loads files of any backend into a fresh sandbox. */
   async #acquireWithFiles(
     request: AcquireRequest,
     snapshot: SnapshotPayload,
@@ -211,8 +211,8 @@ export class DockerBackend implements SandboxBackend {
 }
 
 /**
- * The agent as an archive for the root of a container. It goes in with each start, also where the engine is on another
- * machine, so that a container that was made by an older server runs the agent of this one.
+ * The agent as an archive for the root of a container. It is copied in at each start, also if the engine is on another
+ * machine, so that a container of an older server runs the agent of this one.
  */
 async function agentArchive(agentPath: string): Promise<Uint8Array> {
   const archive = pack();

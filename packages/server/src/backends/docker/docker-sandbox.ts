@@ -12,11 +12,11 @@ import { Stillness } from "./stillness.ts";
 import { wakeToEnd } from "./wake-to-end.ts";
 
 const RUNNING: ReadonlySet<Container["State"]["Status"]> = new Set(["running", "paused", "restarting"]);
-/** How long the engine may take to say that a container has ended, after its streams have. */
+/** How long the engine may take to report a container's end, after its streams ended. */
 const LEAVING_MS = 5_000;
 const STOPPED: SandboxEnd = { reason: "destroyed", message: "The sandbox was stopped; it can be resumed." };
 
-/** The engine, as every sandbox there needs it. */
+/** The engine and its settings, shared by all sandboxes there. */
 export interface SandboxPlace extends CheckpointPlace {
   readonly architecture: string;
   readonly engineVersion: string;
@@ -29,9 +29,9 @@ export interface DockerSandboxParts extends SandboxPlace {
   readonly sandboxId: string;
   readonly containerId: string;
   readonly agent: AgentClient;
-  /** The image that it alone may need: it came out of a snapshot. */
+  /** An image that only this sandbox needs: it was created from a snapshot. */
   readonly snapshotImage: string | undefined;
-  /** What the agent said last. */
+  /** The agent's last output. */
   readonly lastWords: () => string;
 }
 
@@ -96,7 +96,7 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     );
   }
 
-  /** Memory, processes and files, whatever is known of this engine. */
+  /** Saves memory, processes and files, even if the engine was not tested. */
   async saveAll(into: string, options: Omit<SnapshotOptions, "mode">): Promise<SnapshotPayload> {
     const { engine, containerId, architecture, engineVersion } = this.#parts;
     const container = await this.#whileAlive(engine.container(containerId));
@@ -109,7 +109,10 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     );
   }
 
-  /** It stands still while the engine takes its state, and goes on while that is brought here, unless it is to stay so. */
+  /**
+   * It is paused while the engine captures its state, and continues while that is downloaded, unless it is to stay
+   * paused.
+   */
   async #save<Saved>(
     options: Omit<SnapshotOptions, "mode">,
     take: () => Promise<Saved>,
@@ -147,7 +150,7 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     return this.#destroying;
   }
 
-  /** Over here; the container stays as it is. */
+  /** Releases it here; the container stays as it is. */
   abandon(): void {
     this.#settle({ reason: "crashed", message: "The sandbox did not start to answer." });
   }
@@ -159,7 +162,7 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     });
   }
 
-  /** The agent cannot be heard any more: the container has ended, or the connection to the engine has. */
+  /** The agent's stream ended: the container has ended, or the connection to the engine has. */
   async expectEnd(): Promise<void> {
     const { engine, containerId } = this.#parts;
     await Promise.race([this.#exited, delay(LEAVING_MS, undefined, { ref: false })]);
@@ -170,7 +173,7 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     this.#settle({ reason: "crashed", message });
   }
 
-  /** The agent has failed, or somebody else has taken it over; in that case the container is no longer ours. */
+  /** The agent has failed, or another server took it over; in that case the container is no longer ours. */
   async agentFailed(error: SandboxerError): Promise<void> {
     if (this.#over) return;
     this.#settle({ reason: "crashed", message: error.message });
@@ -205,7 +208,7 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
       await engine.wait(containerId, { signal: this.#watch.signal });
       this.#settle(this.#endOf(await engine.container(containerId)));
     } catch {
-      // Called off, or the engine is away, which the agent's streams will show.
+      // Aborted, or the engine is unavailable, which the agent's streams will show.
     }
   }
 
@@ -217,7 +220,7 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     return { reason: "crashed", message };
   }
 
-  /** What fails on a sandbox that has ended fails for that reason. */
+  /** Calls on a sandbox that has ended fail with its reason. */
   async #whileAlive<Result>(work: Promise<Result>): Promise<Result> {
     try {
       const result = await work;

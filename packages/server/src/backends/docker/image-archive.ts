@@ -14,8 +14,8 @@ const Index = z.object({
 });
 
 /**
- * Refuses an archive of `docker save` that holds other names than the expected one: loading it would move those names
- * to images of its maker. Only headers and the two indexes are read.
+ * Refuses an archive of `docker save` with other names than the expected one: loading it would move those names to
+ * images of its maker. Only headers and the two indexes are read.
  */
 export async function checkImageArchive(path: string, name: string): Promise<void> {
   const texts = await readIndexes(path);
@@ -48,7 +48,7 @@ async function readIndexes(path: string): Promise<Map<string, string>> {
       if (bytes > size - at) throw damaged("it is truncated");
       const name = header.toString("utf8", 0, 100).replace(/\0.*$/s, "");
       if (name === MANIFEST || name === INDEX) {
-        // The last one would count.
+        // The last one would win.
         if (bytes > MAX_INDEX_BYTES || texts.has(name)) throw damaged(`its ${name} cannot be used`);
         texts.set(name, (await readAt(file, at, bytes)).toString("utf8"));
       }

@@ -14,13 +14,13 @@ import { Label, RESYNC_VARIABLE } from "./labels.ts";
 export const IMAGE_MEMBER = "image.tar";
 const REPOSITORY = "sandboxer-snapshot";
 
-/** What a snapshot says that it needs. */
+/** The requirements of a snapshot. */
 const ImageRequirements = z.object({
   architecture: z.string(),
   image_name: z.string().regex(/^sandboxer-snapshot:[0-9a-f-]{36}$/),
 });
 
-/** A container's files as an image of the engine, until {@link exportSnapshot} has brought it here. */
+/** A container's files as an image of the engine, until {@link exportSnapshot} has downloaded it. */
 export async function commitContainer(
   engine: DockerEngine,
   id: string,
@@ -29,12 +29,12 @@ export async function commitContainer(
 ): Promise<string> {
   const tag = randomUUID();
   const Labels = { [Label.snapshot]: instanceId, ...(withToken ? {} : { [Label.resyncToken]: "" }) };
-  // The token of the agent that goes on running is nobody else's, unless its memory is saved too.
+  // The token of the running agent must not be shared, unless its memory is saved too.
   await engine.commit(id, REPOSITORY, tag, withToken ? { Labels } : { Labels, Env: [`${RESYNC_VARIABLE}=`] });
   return `${REPOSITORY}:${tag}`;
 }
 
-/** Writes a committed image into a folder, as a stream, and removes it from the engine, whatever happens. */
+/** Streams a committed image into a folder, and removes it from the engine, whatever happens. */
 export async function exportSnapshot(
   engine: DockerEngine,
   name: string,
@@ -61,7 +61,7 @@ export interface LoadableSnapshot {
   readonly path: string;
 }
 
-/** Says whether a snapshot can be loaded, before anything is done. */
+/** Checks whether a snapshot can be loaded, before anything is done. */
 export async function checkSnapshot(snapshot: SnapshotPayload, architecture: string): Promise<LoadableSnapshot> {
   const parsed = ImageRequirements.safeParse(snapshot.requirements);
   if (!parsed.success) throw new SandboxerError("image_damaged", "The snapshot does not list its requirements.");
@@ -83,7 +83,7 @@ export async function checkSnapshot(snapshot: SnapshotPayload, architecture: str
   return { name: wanted.image_name, path };
 }
 
-/** Gives the engine the image of a snapshot; gives its id. */
+/** Loads the image of a snapshot into the engine; returns its id. */
 export async function loadSnapshot(
   engine: DockerEngine,
   { name, path }: LoadableSnapshot,

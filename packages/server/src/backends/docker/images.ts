@@ -8,13 +8,13 @@ import type { CallOptions } from "../../support/call-options.ts";
 import { checkImagePlace, type ImagePlaces } from "../image-place.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 
-/** The repository of images that were imported from archives; their tags are digests. */
+/** The repository of images imported from archives; their tags are digests. */
 const IMPORTED = "sandboxer-import";
 /** https://github.com/distribution/reference, without what no registry has in practice. */
 const IMAGE_NAME = /^[a-z0-9][a-z0-9.-]*(:\d+)?([._/-]+[a-z0-9]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i;
 const IMAGE_ID = /^(sha256:)?[0-9a-f]{12,64}$/;
 
-/** Images by name: those that the engine has, gets from a registry, or is given as an archive. */
+/** Images by name: those that the engine has, pulls from a registry, or imports from an archive. */
 export class DockerImages {
   readonly #engine: DockerEngine;
   readonly #places: ImagePlaces;
@@ -25,7 +25,7 @@ export class DockerImages {
     this.#places = places;
   }
 
-  /** The id of an image, which is got or imported if it is not there. */
+  /** The id of an image, which is pulled or imported if it is missing. */
   async resolve(image: string, options: CallOptions = {}): Promise<string> {
     const path = /^tar:(.+)$/s.exec(image)?.[1];
     if (path !== undefined) return this.#imported(image, path, options);
@@ -34,7 +34,7 @@ export class DockerImages {
     return present.Id;
   }
 
-  /** Looks, and gets nothing. */
+  /** Checks without pulling. */
   async isPresent(image: string): Promise<boolean> {
     if (image.startsWith("tar:")) return (await stat(image.slice("tar:".length)).catch(() => undefined)) !== undefined;
     return (await this.#engine.image(imageName(image))) !== undefined;
@@ -74,7 +74,7 @@ export class DockerImages {
     this.#importing.set(version, importing);
     try {
       const id = await importing;
-      // Somebody may have removed it since.
+      // Someone may have removed it since.
       if ((await this.#engine.image(id)) !== undefined) return id;
       return await this.#import(path, options);
     } catch (error) {

@@ -16,7 +16,7 @@ export interface DockerOptions {
 
 export type OpenDockerOptions = DockerOptions & Omit<DockerBackendOptions, "engine" | "onClosed">;
 
-/** Fails with `backend_unavailable` when the engine does not answer. */
+/** Fails with `backend_unavailable` if the engine does not answer. */
 export async function openDockerBackend({ host, directory, ...options }: OpenDockerOptions): Promise<OpenedBackend> {
   const engine = new DockerEngine(host);
   const instance = await InstanceFolder.open(directory, options.instanceId);
@@ -31,10 +31,9 @@ export async function openDockerBackend({ host, directory, ...options }: OpenDoc
 }
 
 /**
- * Puts in order what servers of this installation have left: containers of processes that died are stopped; half-made
- * ones, those of destroyed sandboxes and those that were stopped for longer than their idle time are removed, and so are
- * images of saves that were cut off. Containers of others, and those that a living server has, are not touched. Gives the
- * ids of the dead processes.
+ * Cleans up after servers of this installation: containers of dead processes are stopped; half-created ones, those of
+ * deleted sandboxes and those that were stopped for longer than their idle time are removed, and so are images of
+ * interrupted saves. Containers of others, and of live servers, are not touched. Returns the ids of the dead processes.
  */
 export async function recoverDocker({ host, directory, owner }: DockerOptions, fateOf: FateOf): Promise<string[]> {
   const engine = new DockerEngine(host);
@@ -46,7 +45,7 @@ export async function recoverDocker({ host, directory, owner }: DockerOptions, f
       for (const { Id } of left) await settle(engine, Id, instanceId, fateOf);
     };
     const dead = await forgetDeadInstances(directory, cleanUp);
-    // The engine may have finished what a process asked for after the process was dead and forgotten.
+    // The engine may have finished a request of a process after that process was dead and forgotten.
     const alive = new Set(await knownInstances(directory));
     const holders = new Set(listed.flatMap(({ Names }) => Names.flatMap((name) => holderOf(name) ?? [])));
     for (const holder of holders) if (!alive.has(holder)) await cleanUp(holder);
@@ -57,7 +56,7 @@ export async function recoverDocker({ host, directory, owner }: DockerOptions, f
   }
 }
 
-/** Images that no container needs and that no living process is about to save. */
+/** Images that no container needs and that no live process is about to save. */
 async function removeImages(engine: DockerEngine, owner: string, alive: ReadonlySet<string>): Promise<void> {
   for (const { Id, Labels } of await engine.listImages([`${Label.owner}=${owner}`, Label.snapshot])) {
     if (!alive.has(Labels[Label.snapshot] ?? "")) await engine.removeImage(Id);
@@ -66,7 +65,7 @@ async function removeImages(engine: DockerEngine, owner: string, alive: Readonly
 
 async function settle(engine: DockerEngine, id: string, instanceId: string, fateOf: FateOf): Promise<void> {
   const container = await engine.container(id);
-  // A living process may have taken it over since it was listed.
+  // A live process may have claimed it since it was listed.
   if (container === undefined || holderOf(container.Name) !== instanceId) return;
   const fate = await fateOf(container.Config.Labels[Label.sandboxId] ?? "");
   if (fate === "held") return;

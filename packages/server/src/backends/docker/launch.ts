@@ -20,17 +20,17 @@ import { statusOf } from "./engine/engine-errors.ts";
 import { Label, RESYNC_VARIABLE, resyncTokenOf } from "./labels.ts";
 import { hostnameOf } from "./sandbox-config.ts";
 
-/** An agent that runs answers within milliseconds. */
+/** A running agent answers within milliseconds. */
 const TAKE_OVER_TIMEOUT_MS = 5_000;
 
 export interface LaunchPad extends SandboxPlace {
   readonly agentArchive: Uint8Array;
   readonly heartbeatMs: number;
-  /** For the first word of an agent that was started. */
+  /** For the first message of a started agent. */
   readonly startTimeoutMs: number;
 }
 
-/** Starts a container that does not run, with the agent of this server. */
+/** Starts a stopped container, with the agent of this server. */
 export async function startContainer(
   pad: LaunchPad,
   container: Container,
@@ -40,7 +40,7 @@ export async function startContainer(
   const { engine, agentArchive } = pad;
   const id = container.Id;
   await engine.putArchive(id, "/", agentArchive, options);
-  // Before the start, so that no word of the agent is missed.
+  // Before the start, so that no output of the agent is missed.
   const attachment = await engine.attach(id, options);
   try {
     await engine.start(id, options);
@@ -60,7 +60,7 @@ export async function startContainer(
   }
 }
 
-/** Takes over a container that runs and that another process has left. What runs inside goes on. */
+/** Takes over a running container that another process has left. Processes inside keep running. */
 export async function joinContainer(
   pad: LaunchPad,
   container: Container,
@@ -75,7 +75,7 @@ export async function joinContainer(
     const { agent, sandbox } = openSandbox(pad, container, request, attachment, output);
     return await answering(sandbox, async () => {
       await agent.rejoined(waiting);
-      // Whoever was here before may have died while it read files.
+      // The previous server may have died while it read files.
       await agent.thawProcesses();
     });
   } catch (error) {
@@ -85,8 +85,8 @@ export async function joinContainer(
 }
 
 /**
- * Starts a container that was never started from a checkpoint of another one. Its agent is that of the checkpoint, in the
- * middle of what it did for a host that is not here: it is taken over like one that runs.
+ * Starts a container that was never started from a checkpoint of another one. Its agent is that of the checkpoint, in
+ * the middle of its work for an absent host: it is taken over like a running one.
  */
 export async function loadContainer(
   pad: LaunchPad,
@@ -104,7 +104,7 @@ export async function loadContainer(
     await engine.startFromCheckpoint(id, LOADED, options).catch((error: unknown) => {
       throw notLoaded(error, madeBy);
     });
-    // The engine has read it, and the container may live for long.
+    // The engine has read it, and the container may live long.
     await engine.removeCheckpoint(id, LOADED);
     const waiting = { timeoutMs: pad.startTimeoutMs, signal: options.signal };
     const output = await resync(attachment.input, attachment.output, token, waiting);
@@ -116,7 +116,7 @@ export async function loadContainer(
   }
 }
 
-/** Its runtime may be another version or have other flags, which nobody can know before. */
+/** Its runtime may have another version or other flags, which is unknown before. */
 function notLoaded(error: unknown, madeBy: string): unknown {
   if (statusOf(error) === undefined || (error as SandboxerError).code === "no_space") return error;
   const { message, details } = error as SandboxerError;
@@ -133,7 +133,7 @@ function tokenOf(container: Container): string {
   throw new SandboxerError("sandbox_failed", "The container cannot be handed off.");
 }
 
-/** One that does not come to answer is nobody's: whoever made it decides on the container. */
+/** A container that does not start to answer belongs to nobody: its creator decides. */
 async function answering(sandbox: DockerSandbox, firstWords: () => Promise<void>): Promise<DockerSandbox> {
   try {
     await firstWords();
@@ -163,7 +163,7 @@ function openSandbox(
   });
   const sandbox: DockerSandbox = new DockerSandbox({
     ...pad,
-    // Who asks by a key does not know the id of what is there.
+    // A request by key does not know the id of the existing one.
     sandboxId: container.Config.Labels[Label.sandboxId] ?? request.sandboxId,
     containerId: container.Id,
     agent,

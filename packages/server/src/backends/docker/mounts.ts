@@ -5,7 +5,7 @@ import type { SandboxSpec } from "../backend.ts";
 /** The input of a sandbox that names its mounts: `SOURCE:TARGET[:ro|rw]`, separated by commas. */
 export const MOUNTS_INPUT = "mounts";
 
-/** A folder or file of the engine's machine that the operator lets sandboxes mount. */
+/** A folder or file of the engine's machine that sandboxes may mount. */
 export interface AllowedMount {
   readonly source: string;
   readonly writable: boolean;
@@ -18,8 +18,8 @@ export interface BindMount {
 }
 
 /**
- * The mounts that a sandbox asks for. Only exactly what the operator allows can be mounted: below a writable folder a
- * sandbox may have put links that lead the engine elsewhere.
+ * The mounts that a sandbox requests. Only exactly the allowed paths can be mounted: below a writable folder a sandbox
+ * may have put links that lead the engine elsewhere.
  */
 export function mountsOf({ inputs }: SandboxSpec, allowed: readonly AllowedMount[]): BindMount[] {
   const texts = (inputs?.[MOUNTS_INPUT] ?? "").split(",").filter((text) => text.trim() !== "");

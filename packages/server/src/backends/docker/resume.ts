@@ -7,12 +7,12 @@ import { statusOf } from "./engine/engine-errors.ts";
 import { Label, labelsToFind, newContainerName, stoppedForMs } from "./labels.ts";
 import { joinContainer, startContainer, type LaunchPad } from "./launch.ts";
 
-/** One that was made this recently and never started is being made by somebody. */
+/** A container that was created this recently and never started is still being created. */
 const BEING_MADE_MS = 10 * 60_000;
 
 /**
- * Finds the container of a request and makes it run here. What has its key and does not fit any more is removed; so are
- * those that do not answer, and all but the newest.
+ * Finds the container of a request and makes it run here. Containers with its key that no longer match are removed; so
+ * are those that do not answer, and all except the newest.
  */
 export async function resumeContainer(
   pad: LaunchPad,
@@ -46,7 +46,7 @@ function fitOf(container: Container, { identity }: AcquireRequest): boolean | "b
   return stoppedMs === undefined || stoppedMs <= identity.idleTtlMs;
 }
 
-/** Undefined when it does not answer. */
+/** Undefined if it does not answer. */
 async function tryContainer(
   pad: LaunchPad,
   container: Container,
@@ -56,14 +56,14 @@ async function tryContainer(
   const { engine } = pad;
   const { Status } = container.State;
   try {
-    // From here on it is this process's: another that looks for orphans leaves it alone.
+    // From here on it belongs to this process: recovery by others ignores it.
     await engine.rename(container.Id, newContainerName(pad.instanceId));
     if (Status === "paused") await engine.unpause(container.Id);
     if (Status === "running" || Status === "paused") {
       const joined = await joinContainer(pad, container, request, options).catch(() => undefined);
       if (joined !== undefined) return joined;
       options.signal?.throwIfAborted();
-      // Its files are worth a second try: whoever was attached before may have blocked its streams.
+      // Its files are worth a second try: the previous server may have blocked its streams.
       await engine.stop(container.Id);
     }
     return await startContainer(pad, container, request, options);
@@ -74,7 +74,9 @@ async function tryContainer(
   }
 }
 
-/** The agent does not answer, or the engine cannot start the container. An engine that is away or full says nothing of it. */
+/**
+ * The agent does not answer, or the engine cannot start the container. An unavailable or full engine does not count.
+ */
 function isItsFault(error: SandboxerError): boolean {
   if (error.code === "no_space") return false;
   return error.code === "timeout" || error.code === "sandbox_failed" || statusOf(error) !== undefined;

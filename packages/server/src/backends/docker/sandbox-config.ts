@@ -4,9 +4,9 @@ import { AGENT_PATH } from "../agent/agent-place.ts";
 import type { ContainerConfig } from "./engine/container-config.ts";
 import type { BindMount } from "./mounts.ts";
 
-/** What the agent needs as root; what it spawns has another user and none of these. */
+/** The agent's capabilities as root; its children have another user and none of these. */
 const AGENT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
-/** Docker refuses less. */
+/** Docker's minimum. */
 const LEAST_MEMORY_BYTES = 6 * 1024 * 1024;
 
 export interface SandboxConfigRequest {
@@ -34,7 +34,7 @@ export function sandboxConfig(wanted: SandboxConfigRequest): ContainerConfig {
     User: "0:0",
     WorkingDir: "/",
     Hostname: hostnameOf(request),
-    // Code inside may be able to read what the agent has here, and every program of `docker exec` has it.
+    // Code inside may be able to read the agent's environment, and every program of `docker exec` has it.
     Env: [],
     Labels: wanted.labels,
     Healthcheck: { Test: ["NONE"] },
@@ -50,7 +50,7 @@ export function sandboxConfig(wanted: SandboxConfigRequest): ContainerConfig {
       CapDrop: ["ALL"],
       CapAdd: AGENT_CAPABILITIES,
       SecurityOpt: ["no-new-privileges"],
-      // Frames are no log, and a log would keep every byte that a sandbox ever said.
+      // Frames are not a log, and a log would keep every byte that a sandbox ever sent.
       LogConfig: { Type: "none" },
       Memory: memoryBytes ?? 0,
       // As much as the memory: no swap.
@@ -58,7 +58,7 @@ export function sandboxConfig(wanted: SandboxConfigRequest): ContainerConfig {
       NanoCpus: Math.round((resources.cpus ?? 0) * 1e9),
       PidsLimit: resources.processes ?? 0,
       Ulimits: [limit("core", 0), ...(fileBytes === undefined ? [] : [limit("fsize", fileBytes)])],
-      // Only what a request asks for itself: most storage drivers have no such limit.
+      // Only on request: most storage drivers have no such limit.
       ...(request.spec.resources.diskBytes === undefined
         ? {}
         : { StorageOpt: { size: String(request.spec.resources.diskBytes) } }),

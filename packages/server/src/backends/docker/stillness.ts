@@ -2,7 +2,7 @@ import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 
-/** Who wants a container to stand still: its user, or a save. The engine refuses to pause what is paused. */
+/** Who needs a container to be paused: its user, or a save. The engine refuses to pause a paused one. */
 export class Stillness {
   readonly #engine: DockerEngine;
   readonly #id: string;
@@ -30,14 +30,14 @@ export class Stillness {
     });
   }
 
-  /** Goes on, unless it is held: the save that it stood still for was not wanted after all. */
+  /** Continues, unless it is held: the save was not needed after all. */
   release(): Promise<void> {
     return this.#steps.run(async () => {
       if (!this.#held) await this.#unpause();
     });
   }
 
-  /** Does something while it stands still. It stays so if that went well and `stay` is true; one that is held, always. */
+  /** Runs work while it is paused. It stays paused if that succeeded and `stay` is true; a held one always does. */
   during<Result>(work: () => Promise<Result>, { stay }: { readonly stay: boolean }): Promise<Result> {
     return this.#steps.run(async () => {
       await this.#pause();
@@ -52,7 +52,7 @@ export class Stillness {
     });
   }
 
-  /** Does something while only the agent goes on, which answers for files. Afterwards it is as it was. */
+  /** Runs work while only the agent runs, which serves files. Afterwards it is as before. */
   whileFrozen<Result>(agent: AgentClient, work: () => Promise<Result>): Promise<Result> {
     return this.#steps.run(async () => {
       const wasPaused = this.#paused;
@@ -61,14 +61,14 @@ export class Stillness {
         await agent.freezeProcesses();
         return await work();
       } finally {
-        // Of one that has ended meanwhile there is nothing to let go.
+        // A container that has ended meanwhile need not be continued.
         await agent.thawProcesses().catch(() => {});
         if (wasPaused) await this.#pause().catch(() => {});
       }
     });
   }
 
-  /** Whether a container that is to be ended stands still now. */
+  /** Whether a container that is about to end is paused now. */
   get isStill(): boolean {
     return this.#paused;
   }

@@ -1,17 +1,17 @@
 import type { Container } from "./engine/answers.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 
-/** Runtimes whose containers can be killed while they stand still. */
+/** Runtimes whose containers can be killed while they are paused. */
 const KILLABLE = /^(runc|crun|io\.containerd\.runc\..+)$/;
 
 /**
- * Lets a container that stands still go on, because it is to be ended now: gVisor takes no signal before. The engine
- * would wait for ten seconds, and then fail at times. Over the network it is not heard any more.
+ * Unpauses a container that is about to end: gVisor accepts no signal before. The engine would wait for ten seconds,
+ * and sometimes fail. Its network is already disconnected.
  */
 export async function wakeToEnd(engine: DockerEngine, { Id, HostConfig }: Container): Promise<void> {
   const { Runtime, NetworkMode } = HostConfig;
   if (KILLABLE.test(Runtime)) return;
   if (NetworkMode !== "none") await engine.disconnect(Id, NetworkMode).catch(() => {});
-  // Whatever is wrong with it shows when it is ended.
+  // A problem shows when it is ended.
   await engine.unpause(Id).catch(() => {});
 }

@@ -19,11 +19,11 @@ import { canSnapshot, kindOf, openSnapshot } from "./payload.ts";
 import { SHELL_FILES } from "../traits.ts";
 
 export interface ExtensionBackendOptions {
-  /** Where the handles of living sandboxes are kept, to find them again after a restart of this server. */
+  /** Folder for the handles of live sandboxes, to find them again after a restart of this server. */
   readonly handlesDirectory?: string;
 }
 
-/** Makes a backend of an extension; its capabilities follow from the hooks that are there. */
+/** Creates a backend from an extension; its capabilities follow from the existing hooks. */
 export class ExtensionBackend implements SandboxBackend {
   readonly name: string;
   readonly capabilities: Capabilities;
@@ -95,7 +95,7 @@ export class ExtensionBackend implements SandboxBackend {
     }
   }
 
-  /** Undefined where the extension does not say. */
+  /** Undefined if the extension does not say. */
   async estimateCost(request: AcquireRequest): Promise<CostEstimate | undefined> {
     try {
       return await this.#extension.estimateCost?.(request);
@@ -104,7 +104,7 @@ export class ExtensionBackend implements SandboxBackend {
     }
   }
 
-  /** Sandboxes that outlive the server are let go; the others are removed. */
+  /** Sandboxes that outlive the server are released; the others are removed. */
   async close(): Promise<void> {
     const live = [...this.#live];
     if (this.capabilities.outlivesServer) {
@@ -155,7 +155,7 @@ export class ExtensionBackend implements SandboxBackend {
     } catch (thrown) {
       tools.signal.throwIfAborted();
       const error = asExtensionError(this.#extension, thrown);
-      // What cannot be reached now may be there all the same.
+      // A sandbox that cannot be reached now may still exist.
       if (error.row.retryable) throw error;
       return undefined;
     }

@@ -39,7 +39,7 @@ export interface SandboxParts {
   readonly extension: SandboxExtension;
   readonly request: AcquireRequest;
   readonly handle: ExtensionHandle;
-  /** After everything of it was removed. */
+  /** Called after everything of it was removed. */
   onRemoved(): Promise<void>;
   onEnded(sandbox: ExtensionSandbox): void;
 }
@@ -146,7 +146,7 @@ export class ExtensionSandbox implements SandboxHandle {
     this.finish({ reason: "destroyed", message: "this server released it; it keeps running at its provider." });
   }
 
-  /** Over for everyone here; what it is made of stays where it is. */
+  /** Released here; it stays where it is. */
   finish(end: SandboxEnd): void {
     const failure = this.#life.finish(end);
     if (failure === undefined) return;
@@ -220,12 +220,12 @@ export class ExtensionSandbox implements SandboxHandle {
       const end = await extension.waitEnd?.(handle, tools);
       if (end !== undefined) this.finish(end);
     } catch {
-      // Nobody can tell any more; the next call that needs the sandbox will.
+      // Its state is unknown; the next call that needs the sandbox will tell.
     }
   }
 }
 
-/** What the sandbox writes is not counted. */
+/** Disk use is not measured. */
 async function readStats(start: StartShell): Promise<SandboxStats> {
   const { stdout } = await runShell(start, STATS_SCRIPT, []);
   const match = /^(\d+) (\d+)$/.exec(stdout.toString("latin1"));

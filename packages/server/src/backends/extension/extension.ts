@@ -13,26 +13,26 @@ export interface SandboxExtension {
   /** The name of the backend: lower case letters, digits and dashes. */
   readonly name: string;
 
-  /** A fresh sandbox. On failure nothing is left behind. */
+  /** Creates a fresh sandbox. On failure nothing is left behind. */
   provision(request: AcquireRequest, tools: ExtensionTools): Promise<ExtensionHandle>;
-  /** Until the sandbox can be used. When it throws, the adapter calls `teardown`. */
+  /** Waits until the sandbox can be used. If it throws, the adapter calls `teardown`. */
   waitReady(handle: ExtensionHandle, tools: ExtensionTools): Promise<void>;
-  /** Ends the sandbox and removes everything of it. Idempotent: of a sandbox that is gone there is nothing to remove. */
+  /** Ends the sandbox and removes all of it. Idempotent: for a missing sandbox there is nothing to remove. */
   teardown(handle: ExtensionHandle, tools: ExtensionTools): Promise<void>;
 
-  /** Whether sandboxes can be made here and now. */
+  /** Whether sandboxes can be created now. */
   probe?(): Promise<Health>;
-  /** The sandbox with this id and spec, when it is still there. With it, sandboxes outlive the server. */
+  /** Finds the existing sandbox with this id and spec. With it, sandboxes outlive the server. */
   find?(request: AcquireRequest, tools: ExtensionTools): Promise<ExtensionHandle | undefined>;
   /** Settles when the sandbox has ended by itself. The signal says that nobody waits any more. */
   waitEnd?(handle: ExtensionHandle, tools: ExtensionTools): Promise<SandboxEnd>;
 
-  /** `workspace-tar`: files are saved. `stub-metadata`, the default: a record only. */
+  /** `workspace-tar`: files are saved. `stub-metadata`, the default: only a record. */
   readonly snapshotKind?: ExtensionSnapshotKind;
   supportsSnapshots?(): boolean;
-  /** Saves the sandbox, which lives on. What it gives is stored, and handed to `restoreFromSnapshot`. */
+  /** Saves the sandbox, which keeps running. The result is stored, and passed to `restoreFromSnapshot`. */
   snapshot?(handle: ExtensionHandle, request: SnapshotRequest, tools: ExtensionTools): Promise<ExtensionRecord>;
-  /** A new sandbox with the state of the snapshot. On failure nothing is left behind. */
+  /** Creates a new sandbox from the snapshot. On failure nothing is left behind. */
   restoreFromSnapshot?(
     request: AcquireRequest,
     snapshot: ExtensionSnapshot,
@@ -40,8 +40,8 @@ export interface SandboxExtension {
   ): Promise<ExtensionHandle>;
 
   /**
-   * Removes what a snapshot left outside of its members, when the snapshot is deleted; the placement is that of the
-   * captured sandbox. What is gone already is fine. An error says what stays: nobody asks again.
+   * Removes what a snapshot left outside its members, when the snapshot is deleted; the placement is that of the
+   * captured sandbox. Already removed data is fine. An error says what is left: nobody asks again.
    */
   forgetSnapshot?(
     record: ExtensionRecord,
@@ -49,27 +49,27 @@ export interface SandboxExtension {
     tools: ExtensionTools,
   ): Promise<void>;
 
-  /** What a sandbox as requested would cost; asked before it is made, so it has no effects. */
+  /** The price of a sandbox as requested; called before it is created, so it must have no effects. */
   estimateCost?(request: AcquireRequest): Promise<CostEstimate>;
 
-  /** Starts a process inside. A program or working folder that is not there is `file_not_found`. */
+  /** Starts a process inside. A missing program or working folder is `file_not_found`. */
   exec?(handle: ExtensionHandle, command: ExtensionCommand, tools: ExtensionTools): Promise<ExtensionProcess>;
   /**
-   * `exec` finds a POSIX `sh` with the usual tools inside (cat, mkdir, mv, rm, stat, tail, head): files, the process
-   * table and numbers on memory then come through it.
+   * Whether `exec` finds a POSIX `sh` with the usual tools inside (cat, mkdir, mv, rm, stat, tail, head): files, the
+   * process table and memory statistics then use it.
    */
   readonly shell?: boolean;
-  /** Whether sandboxes may ask for a network. */
+  /** Whether sandboxes may request network access. */
   readonly network?: boolean;
-  /** It runs on machines of the operator's own. */
+  /** Whether it runs on the operator's own machines. */
   readonly selfHosted?: boolean;
-  /** Nothing inside goes on until `resume`. Both are idempotent. */
+  /** Nothing inside runs until `resume`. Both are idempotent. */
   pause?(handle: ExtensionHandle, tools: ExtensionTools): Promise<void>;
   resume?(handle: ExtensionHandle, tools: ExtensionTools): Promise<void>;
   /** Ends what runs and keeps what `find` needs. */
   stop?(handle: ExtensionHandle, tools: ExtensionTools): Promise<void>;
 
-  /** The server ends: connections are closed, sandboxes that `find` finds again are left alone. */
+  /** The server ends: closes connections; sandboxes that `find` finds again are not touched. */
   close?(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export type ExtensionHandle = ExtensionRecord;
 export type ExtensionSnapshotKind = "workspace-tar" | "stub-metadata";
 
 export interface ExtensionTools {
-  /** The caller does not want it any more. A hook then undoes what it did, and throws. */
+  /** The caller cancelled. The hook must undo its work, and throw. */
   readonly signal: AbortSignal;
   progress(progress: Progress): void;
 }
@@ -90,14 +90,14 @@ export interface ExtensionTools {
 export interface SnapshotRequest {
   /** An empty folder of this machine. Every file in it becomes a member of the snapshot, and goes where snapshots go. */
   readonly into: string;
-  /** Under which it will be known, for what is kept of it elsewhere. */
+  /** The id of the snapshot, for what is kept elsewhere. */
   readonly snapshotId: string;
-  /** The sandbox is paused already, by the user's wish or the adapter's, and must be so afterwards. */
+  /** The sandbox is already paused, by the user or the adapter, and must stay so. */
   readonly paused: boolean;
 }
 
 export interface ExtensionSnapshot {
-  /** What `snapshot` gave. It went through a store: check it as you would any input. */
+  /** The result of `snapshot`. It went through a store: check it like any input. */
   readonly record: ExtensionRecord;
   readonly members: readonly SnapshotMember[];
 }
@@ -105,22 +105,22 @@ export interface ExtensionSnapshot {
 /** A command with the sandbox's environment merged in. Terminals are refused before. */
 export type ExtensionCommand = Required<Pick<ExecCommand, "argv" | "env">> & Pick<ExecCommand, "workingFolder">;
 
-/** A running process. Streams that are not read must make it block; a Node child process will do. */
+/** A running process. Unread streams must make it block; a Node child process works. */
 export interface ExtensionProcess {
-  /** Its number inside the sandbox. */
+  /** Its pid inside the sandbox. */
   readonly pid: number;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Rejects when what became of it cannot be known, as after the loss of a connection. */
+  /** Rejects if its result is unknown, as after a lost connection. */
   readonly exited: Promise<{ readonly code: number | undefined; readonly signal: number | undefined }>;
   signal(signal: number, scope: "process" | "group"): Promise<void>;
   /**
-   * Settles when it has ended, without its output being read; called once that waits for room, and again when it rejects.
-   * For providers where the unread output of a process that has ended holds up others, or is lost: what is left of it,
-   * which is finite, is then taken out of the way.
+   * Settles when it has ended, without its output being read; called when output waits for room, and again when it
+   * rejects. For providers where the unread output of an ended process blocks others, or is lost: the rest of it, which
+   * is finite, is then read.
    */
   untilEnded?(signal: AbortSignal): Promise<void>;
-  /** Lets go of it: nobody reads any more. The process itself may live on until the sandbox ends. */
+  /** Releases it: nobody reads any more. The process itself may run until the sandbox ends. */
   abandon(): void;
 }

@@ -6,14 +6,14 @@ import { replaceFile } from "../../support/replace-file.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { ExtensionHandle } from "./extension.ts";
 
-/** What is kept of a living sandbox, here or where the sandbox is. */
+/** The record of a live sandbox, here or where the sandbox is. */
 export const handleRecordSchema = z.object({
   format: z.literal(1),
   spec_hash: z.string(),
   handle: z.record(z.string(), z.string()),
 });
 
-/** The handles of living sandboxes, a file for each; without a folder nothing is kept. */
+/** The handles of live sandboxes, one file each; without a folder nothing is kept. */
 export class HandleRecords {
   readonly #folder: string | undefined;
 
@@ -25,7 +25,7 @@ export class HandleRecords {
     return this.#folder !== undefined;
   }
 
-  /** Undefined when there is none, or one of another spec. */
+  /** Undefined if there is none, or one of another spec. */
   async read(request: AcquireRequest): Promise<ExtensionHandle | undefined> {
     const path = this.#pathOf(request.sandboxId);
     if (path === undefined) return undefined;

@@ -9,12 +9,12 @@ export function toolsOf(options: CallOptions = {}): ExtensionTools {
   };
 }
 
-/** What no hook of the extension provides. */
+/** The error for a missing hook. */
 export function lacking(extension: SandboxExtension, what: string): SandboxerError {
   return new SandboxerError("not_supported", `The backend ${extension.name} has no ${what}.`);
 }
 
-/** An extension may throw anything; its users get the one class, with the name of who failed. */
+/** An extension may throw anything; its users get one error class, with the extension's name. */
 export function asExtensionError(extension: SandboxExtension, thrown: unknown): SandboxerError {
   if (thrown instanceof SandboxerError) return thrown;
   const reason = thrown instanceof Error ? thrown.message : String(thrown);

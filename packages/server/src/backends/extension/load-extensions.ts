@@ -9,7 +9,7 @@ import { explain, type ManifestEntry, readManifest, wrong } from "./manifest.ts"
 
 const hook = z.custom<(...args: never[]) => unknown>((value) => typeof value === "function", "must be a function");
 
-/** The shape of what a module makes; what the hooks do shows when they are called. */
+/** The shape of a module's result; the hooks are checked when they are called. */
 const extensionSchema = z.looseObject({
   name: backendNameSchema,
   provision: hook,
@@ -34,18 +34,18 @@ const extensionSchema = z.looseObject({
   close: hook.optional(),
 });
 
-/** Hooks that are of use in company only. */
+/** Hooks that only work together. */
 const TOGETHER: readonly (readonly [string, string])[] = [
   ["snapshot", "restoreFromSnapshot"],
   ["pause", "resume"],
 ];
 
-/** What comes with sandboxer, and what no extension may call itself. */
+/** The bundled backends, whose names no extension may use. */
 export type TakenNames = ReadonlySet<string>;
 
 /**
- * Loads what a manifest names, in its order. A module exports as default a function that is given the entry's options
- * and makes the extension. All of it is checked before the first one is used, and errors name the file.
+ * Loads the extensions of a manifest, in its order. A module exports as default a function that gets the entry's
+ * options and creates the extension. Everything is checked before the first one is used, and errors name the file.
  */
 export async function loadExtensions(
   manifestPath: string,
@@ -87,7 +87,7 @@ async function loadOne(manifestPath: string, entry: ManifestEntry): Promise<Sand
   return made as SandboxExtension;
 }
 
-/** A path as it is, a package as Node finds it from where the manifest is. */
+/** A path unchanged, a package as Node resolves it from the manifest's folder. */
 function locate(manifestPath: string, { name, module }: ManifestEntry): string {
   if (/^\.{0,2}\//.test(module)) {
     const file = resolve(dirname(manifestPath), module);

@@ -7,9 +7,9 @@ import { OutputLog, type OutputStream } from "../output/output-log.ts";
 import type { ExtensionProcess } from "./extension.ts";
 
 const MAX_SIGNAL = 64;
-/** What the pipes between a process and this server hold is less. */
+/** More than the pipes between a process and this server hold. */
 const MAX_ASIDE_BYTES = 64 << 20;
-/** A log that is full for a moment only is no reason to watch a process. */
+/** A log that is full only for a moment is no reason to watch a process. */
 const WATCH_AFTER_MS = 250;
 const RETRY_MS = 1000;
 
@@ -21,7 +21,7 @@ export interface ProcessHome {
   forget(key: string): void;
 }
 
-/** A process of an extension as its users see it: with a bounded log of its output, kept in this server. */
+/** A process of an extension as its users see it: with a bounded log of its output in this server. */
 export class LoggedProcess implements SandboxProcess {
   readonly key: string;
   readonly pid: number;
@@ -33,7 +33,7 @@ export class LoggedProcess implements SandboxProcess {
   readonly #ending = Promise.withResolvers<ProcessExit>();
   #exit: ProcessExit | undefined;
   #lost: unknown;
-  /** Nobody needs to know any more when the process ends. */
+  /** Aborted when nobody needs to know the end of the process any more. */
   readonly #over = new AbortController();
   #watching = false;
   #ended = false;
@@ -112,7 +112,7 @@ export class LoggedProcess implements SandboxProcess {
     this.#home.forget(this.key);
   }
 
-  /** The sandbox has ended: whoever reads or waits is told. */
+  /** The sandbox has ended: readers and waiters are told. */
   abandon(failure: SandboxerError): void {
     this.#ending.reject(failure);
     this.#over.abort();
@@ -137,8 +137,8 @@ export class LoggedProcess implements SandboxProcess {
   }
 
   /**
-   * No faster than the log has room: the stream, and so the process, waits. What is left of one that has ended is set aside;
-   * if that is too much, what holds its output open goes on printing, and waits like any other.
+   * No faster than the log has room: the stream, and so the process, waits. The remaining output of an ended process is
+   * set aside; if that is too much, some child still prints, and waits like any other.
    */
   async #pump(name: OutputStream, stream: Readable): Promise<void> {
     const aside: Uint8Array[] = [];
@@ -154,7 +154,7 @@ export class LoggedProcess implements SandboxProcess {
     for (const data of aside) await this.#append(name, data, false);
   }
 
-  /** Gives what is left when the sandbox, or with `mayStop` the process, has ended before there was room. */
+  /** Returns the rest if the sandbox, or with `mayStop` the process, ended before there was room. */
   async #append(name: OutputStream, data: Uint8Array, mayStop: boolean): Promise<Uint8Array> {
     let left = data;
     for (;;) {
@@ -164,7 +164,7 @@ export class LoggedProcess implements SandboxProcess {
     }
   }
 
-  /** Waits for room; true when the process has ended, be it meanwhile. */
+  /** Waits for room; true if the process has ended, even meanwhile. */
   async #roomOrEnd(mayStop: boolean): Promise<boolean> {
     if (mayStop && this.#ended) return true;
     const changed = this.#log.changed();
@@ -178,7 +178,7 @@ export class LoggedProcess implements SandboxProcess {
     return mayStop && this.#ended;
   }
 
-  /** From the first time that the log is full until the process has ended. Whoever waits for room is told. */
+  /** From the first time that the log is full until the process has ended. Waiters for room are told. */
   async #watch(): Promise<void> {
     if (this.#watching || this.#process.untilEnded === undefined) return;
     this.#watching = true;

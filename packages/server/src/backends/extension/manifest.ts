@@ -11,7 +11,7 @@ const entrySchema = z.strictObject({
     .string()
     .min(1)
     .regex(/^[^\0\n]+$/),
-  /** Handed to the extension when it is made. */
+  /** Passed to the extension when it is created. */
   options: z.record(z.string(), z.unknown()).default({}),
 });
 const manifestSchema = z.strictObject({ extensions: z.array(entrySchema) });
@@ -45,7 +45,7 @@ export function wrong(path: string, what: string, cause?: unknown): SandboxerErr
   });
 }
 
-/** The first thing that is wrong, with the way to it. */
+/** The first error, with its path. */
 export function explain(error: z.ZodError): string {
   const [issue] = error.issues;
   const where = issue?.path.join(".") ?? "";

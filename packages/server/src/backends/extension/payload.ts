@@ -48,7 +48,7 @@ export async function takeSnapshot(
   }
 }
 
-/** What a payload holds for this extension; refused before any side effect when it is another's. */
+/** The extension's part of a payload; refused before any side effect if it belongs to another. */
 export function openSnapshot(extension: SandboxExtension, payload: SnapshotPayload): ExtensionSnapshot {
   if (!canSnapshot(extension)) throw lacking(extension, "snapshots");
   const requirements = requirementsSchema.safeParse(payload.requirements);

@@ -3,15 +3,15 @@ import type { SandboxEnd } from "../backend.ts";
 import { SerialQueue } from "../../support/serial-queue.ts";
 import { sandboxEnded } from "../sandbox-ended.ts";
 
-/** How the provider makes everything inside stand still, and go on. */
+/** How the provider pauses and resumes everything inside. */
 export interface Standstill {
   freeze(): Promise<void>;
   thaw(): Promise<void>;
 }
 
 /**
- * Whether a sandbox goes on, is frozen or has ended. Calls that need something inside wait while it is frozen; changes
- * come one after the other; what is asked of one that has ended fails for that reason.
+ * Whether a sandbox runs, is frozen or has ended. Calls that need something inside wait while it is frozen; changes run
+ * one after the other; calls on an ended one fail with its reason.
  */
 export class SandboxLife {
   readonly ended: Promise<SandboxEnd>;
@@ -34,7 +34,7 @@ export class SandboxLife {
     return this.#end !== undefined;
   }
 
-  /** What calls on one that has ended fail with. */
+  /** The error of calls on an ended sandbox. */
   failure(): SandboxerError | undefined {
     return this.#end === undefined ? undefined : sandboxEnded(this.#end);
   }
@@ -62,7 +62,7 @@ export class SandboxLife {
     return this.#changes.run(() => this.#thaw());
   }
 
-  /** One that is to be paused stands still from before the save on, unless that fails. */
+  /** A sandbox that is to be paused is frozen from before the save on, unless that fails. */
   save<Result>({ leaveRunning }: { readonly leaveRunning: boolean }, work: () => Promise<Result>): Promise<Result> {
     return this.#changes.run(async () => {
       this.refuseEnded();
@@ -77,7 +77,7 @@ export class SandboxLife {
     });
   }
 
-  /** The first end counts. Gives what calls fail with from now on; undefined when it was over already. */
+  /** The first end counts. Returns the error of later calls; undefined if it had already ended. */
   finish(end: SandboxEnd): SandboxerError | undefined {
     if (this.#end !== undefined) return undefined;
     this.#end = end;

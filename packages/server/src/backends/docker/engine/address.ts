@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** Where a Docker engine listens, as `node:http` takes it. */
+/** The address of a Docker engine, in the form of `node:http`. */
 export interface EngineAddress {
   /** As it was given, for messages. */
   readonly text: string;
@@ -12,7 +12,7 @@ export interface EngineAddress {
 const PLAIN_PORT = 2375;
 const TLS_PORT = 2376;
 
-/** Reads what `DOCKER_HOST` may hold. */
+/** Parses the value of `DOCKER_HOST`. */
 export function parseEngineAddress(text: string): EngineAddress {
   const socketPath = /^unix:\/\/(\/.+)$/.exec(text)?.[1];
   if (socketPath !== undefined) return { text, connection: { socketPath } };
@@ -24,7 +24,7 @@ export function parseEngineAddress(text: string): EngineAddress {
   }
   const protocol = url.protocol === "https:" ? "https:" : "http:";
   const fallback = protocol === "https:" ? TLS_PORT : PLAIN_PORT;
-  // An IPv6 address is in brackets in a URL only.
+  // An IPv6 address is in brackets only in a URL.
   const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
   return { text, connection: { protocol, hostname, port: url.port === "" ? fallback : Number(url.port) } };
 }

@@ -1,7 +1,7 @@
-/** What is used of the answers of the Docker Engine API: https://docs.docker.com/reference/api/engine/ */
+/** The used fields of the Docker Engine API: https://docs.docker.com/reference/api/engine/ */
 import { z } from "zod";
 
-/** Go gives null for an empty list or map. */
+/** Go returns null for an empty list or map. */
 const strings = z
   .array(z.string())
   .nullish()
@@ -20,7 +20,7 @@ export const EngineInfo = z.object({
   ServerVersion: z.string(),
   /** Of the engine's machine. */
   KernelVersion: z.string().default(""),
-  /** Where it keeps everything, on its machine. */
+  /** The engine's data folder, on its machine. */
   DockerRootDir: z.string().default(""),
   OSType: z.string(),
   Architecture: z.string(),
@@ -64,7 +64,7 @@ export type Container = z.output<typeof Container>;
 
 export const ListedContainers = z.array(z.object({ Id: z.string().min(1), Names: strings }));
 
-/** Comes when it has ended; without it, it may not have. */
+/** Present when it has ended; without it, it may not have. */
 export const Waited = z.object({ StatusCode: z.number() });
 
 /** cgroup v1 counts cached files as `total_inactive_file`, v2 as `inactive_file`. */

@@ -2,7 +2,7 @@ import type { Buffer } from "node:buffer";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { Demultiplexer } from "./demultiplex.ts";
 
-/** The standard streams of a container's PID 1. Closing it leaves the container and its stdin as they are. */
+/** The standard streams of a container's PID 1. Closing it does not affect the container and its stdin. */
 export interface Attachment {
   readonly input: Writable;
   readonly output: Readable;

@@ -8,7 +8,7 @@ const STDERR = 2;
 const LAST_WORDS_CHARACTERS = 8_000;
 
 /**
- * Takes apart what an attached container without a terminal writes: pieces of both streams, each after a header of the
+ * Splits the output of an attached container without a terminal: pieces of both streams, each after a header of the
  * stream's number, three zeros and a big-endian length.
  * https://docs.docker.com/reference/api/engine/version/v1.45/#tag/Container/operation/ContainerAttach
  */

@@ -34,7 +34,7 @@ interface Signalled {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is used of the Docker Engine API, as functions. Every failure is a `SandboxerError`. */
+/** The used part of the Docker Engine API, as functions. Every failure is a `SandboxerError`. */
 export class DockerEngine {
   readonly address: string;
   readonly #http: EngineHttp;
@@ -59,7 +59,7 @@ export class DockerEngine {
     return networks.some(({ Name }) => Name === name);
   }
 
-  /** Is not called off: of a request that was, nobody would know whether it had made one. */
+  /** Cannot be aborted: it would be unknown whether the container was created. */
   async createContainer(name: string, config: ContainerConfig): Promise<string> {
     const call: EngineCall = { what: "make a container", method: "POST", path: "/containers/create", query: { name } };
     return (await this.#json({ ...call, json: config }, CreatedContainer)).Id;
@@ -108,19 +108,19 @@ export class DockerEngine {
     await this.#container(id, "start", { what: "start a container", accepted: [304], signal });
   }
 
-  /** Goes on with what {@link createCheckpoint} kept; the files of the checkpoint are in the container's folder. */
+  /** Continues from {@link createCheckpoint}; the files of the checkpoint are in the container's folder. */
   async startFromCheckpoint(id: string, checkpoint: string, { signal }: Signalled = {}): Promise<void> {
     const what = "start a container from its checkpoint";
     await this.#container(id, "start", { what, query: { checkpoint }, signal, timeoutMs: SLOW_MS });
   }
 
-  /** Keeps memory and processes, not files, in the engine's folder of the container, which runs on. */
+  /** Saves memory and processes, not files, in the engine's folder of the container, which keeps running. */
   async createCheckpoint(id: string, checkpoint: string): Promise<void> {
     const json = { CheckpointID: checkpoint, Exit: false };
     await this.#container(id, "checkpoints", { what: "save a container's memory", json, timeoutMs: SLOW_MS });
   }
 
-  /** One that is gone is no error. */
+  /** A missing one is not an error. */
   async removeCheckpoint(id: string, checkpoint: string): Promise<void> {
     const path = `/containers/${id}/checkpoints/${checkpoint}`;
     await this.#do({ what: "remove a checkpoint", method: "DELETE", path, accepted: [404] });
@@ -135,7 +135,7 @@ export class DockerEngine {
     });
   }
 
-  /** runc gives a freeze up that takes long, as on a machine that has much else to do, and lets all go on: it is asked again. */
+  /** runc gives up a freeze that takes long, as on a busy machine, and lets everything continue: it is tried again. */
   async pause(id: string): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -151,7 +151,7 @@ export class DockerEngine {
     await this.#container(id, "unpause", { what: "resume a container" });
   }
 
-  /** Cuts a container off from its network, at once. */
+  /** Disconnects a container from its network at once. */
   async disconnect(id: string, network: string): Promise<void> {
     const path = `/networks/${encodeURIComponent(network)}/disconnect`;
     const json = { Container: id, Force: true };
@@ -162,14 +162,14 @@ export class DockerEngine {
     await this.#container(id, "rename", { what: "rename a container", query: { name } });
   }
 
-  /** Until it does not run. */
+  /** Waits until it is not running. */
   async wait(id: string, { signal }: Signalled = {}): Promise<void> {
     const path = `/containers/${id}/wait`;
     const query = { condition: "not-running" };
     await this.#json({ what: "wait for a container", method: "POST", path, query, timeoutMs: 0, signal }, Waited);
   }
 
-  /** Undefined when there is none. */
+  /** Undefined if there is none. */
   async container(id: string, { size = false } = {}): Promise<Container | undefined> {
     const call: EngineCall = {
       what: "look at a container",
@@ -180,7 +180,7 @@ export class DockerEngine {
     return unlessMissing(this.#json(call, Container));
   }
 
-  /** Running or not, those that have all these labels (`NAME` or `NAME=VALUE`). */
+  /** Running or not, with all these labels (`NAME` or `NAME=VALUE`). */
   listContainers(labels: readonly string[]): Promise<z.output<typeof ListedContainers>> {
     const query = { all: true, filters: JSON.stringify({ label: labels }) };
     return this.#json(
@@ -195,21 +195,21 @@ export class DockerEngine {
     return this.#json({ what: "measure a container", method: "GET", path, query }, ContainerStats);
   }
 
-  /** Ends it, if need be, and removes it with its anonymous volumes. One that is gone, or going, is no error. */
+  /** Ends it if necessary, and removes it with its anonymous volumes. A missing one is not an error. */
   async removeContainer(id: string): Promise<void> {
     const query = { force: true, v: true };
     const call: EngineCall = { what: "remove a container", method: "DELETE", path: `/containers/${id}`, query };
     await this.#do({ ...call, accepted: [404, 409] });
   }
 
-  /** Makes an image of a container's files. */
+  /** Creates an image of a container's files. */
   async commit(id: string, repo: string, tag: string, config: ImageConfig): Promise<void> {
     const query = { container: id, repo, tag, pause: false };
     const call: EngineCall = { what: "save a container", method: "POST", path: "/commit", query, json: config };
     await this.#json({ ...call, timeoutMs: SLOW_MS }, Committed);
   }
 
-  /** Undefined when there is none. */
+  /** Undefined if there is none. */
   async image(name: string): Promise<Image | undefined> {
     const path = `/images/${encodeURI(name)}/json`;
     return unlessMissing(this.#json({ what: `look at the image ${name}`, method: "GET", path }, Image));
@@ -220,13 +220,13 @@ export class DockerEngine {
     return this.#json({ what: "list its images", method: "GET", path: "/images/json", query }, ListedImages);
   }
 
-  /** An image and what it is based on, as a tar archive. */
+  /** An image with its base layers, as a tar archive. */
   exportImage(name: string, { signal }: Signalled = {}): Promise<IncomingMessage> {
     const path = `/images/${encodeURI(name)}/get`;
     return this.#stream({ what: `export the image ${name}`, method: "GET", path, signal, timeoutMs: SLOW_MS });
   }
 
-  /** Takes what {@link exportImage} gave. */
+  /** Loads the result of {@link exportImage}. */
   async loadImage(archive: Readable, { signal }: Signalled = {}): Promise<void> {
     const upload = { type: "application/x-tar", content: archive };
     const call: EngineCall = {
@@ -239,7 +239,7 @@ export class DockerEngine {
     await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
   }
 
-  /** Makes an image of a tar archive with a root filesystem. `changes`: a line of a Dockerfile. */
+  /** Creates an image from a tar archive with a root filesystem. `changes`: a line of a Dockerfile. */
   async importImage(
     repo: string,
     tag: string,
@@ -252,7 +252,7 @@ export class DockerEngine {
     await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
   }
 
-  /** Gets an image from its registry. */
+  /** Pulls an image from its registry. */
   async pull(name: string, { signal }: Signalled = {}): Promise<void> {
     const tagged = name.includes("@") || /:[^/]+$/.test(name);
     const query = { fromImage: name, tag: tagged ? undefined : "latest" };
@@ -260,7 +260,7 @@ export class DockerEngine {
     await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
   }
 
-  /** One that is gone, or that a container needs, is no error. */
+  /** A missing one, or one that a container needs, is not an error. */
   async removeImage(name: string): Promise<void> {
     const path = `/images/${encodeURI(name)}`;
     await this.#do({ what: `remove the image ${name}`, method: "DELETE", path, accepted: [404, 409] });
@@ -282,7 +282,7 @@ export class DockerEngine {
     return this.#http.stream({ ...call, path: await this.#path(call.path) });
   }
 
-  /** Errors come after the headers too, as lines of the answer. */
+  /** Errors may follow after the headers, as lines of the response. */
   async #progress(call: EngineCall): Promise<void> {
     const error = await followProgress(await this.#stream(call), call.what);
     if (error !== undefined) throw refused(call.what, 500, error);
@@ -293,7 +293,7 @@ export class DockerEngine {
     try {
       return `/v${await this.#version}${path}`;
     } catch (error) {
-      // It may be there the next time.
+      // It may work the next time.
       this.#version = undefined;
       throw error;
     }

@@ -5,7 +5,7 @@ import type { EngineAddress } from "./address.ts";
 const Refusal = z.object({ message: z.string() });
 const NO_SPACE = /no space left on device|disk quota exceeded/i;
 
-/** The engine could not be asked. */
+/** The engine could not be reached. */
 export function unreachable(address: EngineAddress, cause: unknown): SandboxerError {
   const where = `The Docker engine at ${address.text}`;
   const code = isErrno(cause) ? cause.code : undefined;
@@ -48,7 +48,7 @@ export function refused(what: string, status: number, body: string): SandboxerEr
   return new SandboxerError(codeOf(status), message, { details });
 }
 
-/** An answer that is not what the engine's API promises. */
+/** A response that violates the engine's API. */
 export function unexpected(what: string, cause: unknown): SandboxerError {
   return new SandboxerError("backend_unavailable", `Docker sent an unexpected response when asked to ${what}.`, {
     cause,

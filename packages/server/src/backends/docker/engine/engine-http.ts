@@ -21,14 +21,14 @@ export interface EngineCall {
   readonly json?: unknown;
   /** A body with that type. */
   readonly upload?: { readonly type: string; readonly content: Readable | Uint8Array };
-  /** Statuses that are no error though they are not 2xx. */
+  /** Statuses that are not errors although they are not 2xx. */
   readonly accepted?: readonly number[];
   readonly signal?: AbortSignal | undefined;
-  /** Until the answer begins; 0: as long as it takes. */
+  /** Until the response begins; 0: no limit. */
   readonly timeoutMs?: number;
 }
 
-/** HTTP to a Docker engine: answers whole, as a stream, or as a connection that both sides go on to use. */
+/** HTTP to a Docker engine: complete responses, streams, or upgraded connections. */
 export class EngineHttp {
   readonly #address: EngineAddress;
   readonly #agent: Agent;
@@ -59,14 +59,14 @@ export class EngineHttp {
     return this.#read(call, answer);
   }
 
-  /** The status and the headers of an answer whose body does not matter. */
+  /** The status and the headers of a response whose body does not matter. */
   async status(call: EngineCall): Promise<IncomingMessage> {
     const answer = await this.stream(call);
     await this.#read(call, answer);
     return answer;
   }
 
-  /** The answer once its headers are there; the caller reads the body. */
+  /** The response once its headers have arrived; the caller reads the body. */
   async stream(call: EngineCall): Promise<IncomingMessage> {
     const answer = await this.#send(call);
     const status = answer.statusCode ?? 0;
@@ -74,7 +74,7 @@ export class EngineHttp {
     throw refused(call.what, status, await this.#read(call, answer));
   }
 
-  /** A connection that the engine hands over: what is written goes in, what comes out is raw. */
+  /** An upgraded connection with raw bytes in both directions. */
   hijack(call: EngineCall): Promise<{ readonly socket: Duplex; readonly head: Buffer }> {
     return new Promise((resolve, reject) => {
       const request = this.#request(call, { Connection: "Upgrade", Upgrade: "tcp" }, false);

@@ -4,7 +4,7 @@ import { ProgressLine } from "./answers.ts";
 import { unexpected } from "./engine-errors.ts";
 
 /**
- * Follows what the engine says while it gets, loads or imports an image: one JSON object in each line. Gives the first
+ * Follows the engine's progress while it pulls, loads or imports an image: one JSON object per line. Returns the first
  * error among them.
  */
 export async function followProgress(answer: Readable, what: string): Promise<string | undefined> {

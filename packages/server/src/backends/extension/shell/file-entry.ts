@@ -2,8 +2,9 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { FileEntry } from "../../backend.ts";
 
 /**
- * One entry as `name NUL fields NUL link target NUL`. `stat -c` of GNU and of busybox know these fields; names are told
- * by the shell, because both would quote them. A target ends with a dot, which keeps its newlines from the shell.
+ * One entry as `name NUL fields NUL link target NUL`. `stat -c` of GNU and busybox support these fields; the shell
+ * prints the names, because both would quote them. A target ends with a dot, which protects its newlines from the
+ * shell.
  */
 export const DESCRIBE = `
 describe() {

@@ -5,7 +5,9 @@ import { runShell, type StartShell } from "./run-shell.ts";
 const TICKS_PER_SECOND = 100;
 const PAGE_BYTES = 4096;
 
-/** The shell's own number first, then for each process its stat, its owner and its command line, split by empty bytes. */
+/**
+ * The shell's own pid first, then for each process its stat, its owner and its command line, separated by NUL bytes.
+ */
 const SCRIPT = `printf '%s\\0' $$
 for folder in /proc/[0-9]*; do
   read -r stat < "$folder/stat" || continue
@@ -17,7 +19,7 @@ done 2>/dev/null
 exit 0
 `;
 
-/** Every process inside but the shell that looks. */
+/** Every process inside except this shell. */
 export async function readProcessTable(start: StartShell): Promise<ProcessTableEntry[]> {
   const { code, stdout, stderr } = await runShell(start, SCRIPT, []);
   if (code !== 0)
@@ -27,7 +29,7 @@ export async function readProcessTable(start: StartShell): Promise<ProcessTableE
   return rows.flatMap(parseRow).filter(({ pid, parentPid }) => pid !== shell && parentPid !== shell);
 }
 
-/** The name in parentheses may hold anything, parentheses too. */
+/** The name in parentheses may contain anything, even parentheses. */
 function parseRow(row: string): ProcessTableEntry[] {
   const [stat = "", uid = "", ...words] = row.split("\0");
   const match = /^(\d+) \((.*)\) (\S) (.*)$/s.exec(stat);

@@ -3,7 +3,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { nextEvent } from "../../../support/next-event.ts";
 import type { ExtensionProcess } from "../extension.ts";
 
-/** Starts `sh -c SCRIPT sh ARGS…` inside. Arguments are arguments: nothing of them becomes part of the script. */
+/** Starts `sh -c SCRIPT sh ARGS…` inside. Arguments never become part of the script. */
 export type StartShell = (script: string, args: readonly string[]) => Promise<ExtensionProcess>;
 
 export interface ShellResult {
@@ -15,7 +15,7 @@ export interface ShellResult {
 const MAX_STDOUT_BYTES = 16 << 20;
 const MAX_STDERR_BYTES = 64 << 10;
 
-/** Runs a script to its end and gives what it said, which is bounded: what is inside may be hostile. */
+/** Runs a script to its end and returns its output, which is bounded: the inside may be hostile. */
 export async function runShell(
   start: StartShell,
   script: string,
@@ -37,7 +37,7 @@ export async function runShell(
   }
 }
 
-/** A program that ends before it has read everything says why by its exit; the broken pipe adds nothing. */
+/** A program that ends before it has read everything explains that by its exit code; the broken pipe adds nothing. */
 async function feed({ stdin }: ExtensionProcess, input: AsyncIterable<Uint8Array> | undefined): Promise<void> {
   stdin.on("error", () => {});
   for await (const data of input ?? []) {

@@ -18,7 +18,7 @@ const STAT = `${DESCRIBE} describe "$1" "$2"`;
 const READ = `[ ! -d "$1" ] || { echo "Is a directory" >&2; exit 1; }
 exec 3< "$1" || exit 1
 if [ -n "$3" ]; then tail -c "+$2" <&3 | head -c "$3"; else exec tail -c "+$2" <&3; fi`;
-/** The mode is given before the content, for a file that is made; the content replaces the old one in place. */
+/** The mode is set before the content, for a new file; the content replaces the old one in place. */
 const WRITE = `[ ! -d "$1" ] || { echo "Is a directory" >&2; exit 1; }
 if [ ! -e "$1" ]; then umask 077; : > "$1" || exit 1; chmod "$2" "$1" || exit 1; fi
 cat > "$1"`;
@@ -27,11 +27,11 @@ if [ -d "$1" ] && [ ! -L "$1" ]; then exec rmdir -- "$1"; fi
 exec rm -- "$1"`;
 const REMOVE_ALL = `[ -e "$1" ] || [ -L "$1" ] || { ls -d -- "$1"; exit 1; }
 exec rm -r -f -- "$1"`;
-/** Onto the name itself, also where a folder has that name: mv would move into it. */
+/** Onto the name itself, even if a folder has that name: mv would move into it. */
 const RENAME = `if [ -d "$2" ] && [ ! -L "$2" ]; then rmdir -- "$2" || exit 1; fi
 exec mv -f -- "$1" "$2"`;
 
-/** Never into a folder that has the name, which is what ln does otherwise. */
+/** Never into a folder of that name, which is what ln does otherwise. */
 const MAKE_LINK = `if [ -e "$2" ] || [ -L "$2" ]; then echo "File exists" >&2; exit 1; fi
 exec ln -s -- "$1" "$2"`;
 const MAKE_HARD_LINK = `if [ -e "$2" ] || [ -L "$2" ]; then echo "File exists" >&2; exit 1; fi
@@ -132,7 +132,7 @@ async function* only(content: Uint8Array): AsyncGenerator<Uint8Array> {
   yield content;
 }
 
-/** What the tools say in the C locale, which is nearly the same in GNU's, busybox's, dash's and musl's. */
+/** Messages of the tools in the C locale, which is nearly the same in GNU's, busybox's, dash's and musl's. */
 const REASONS: readonly (readonly [text: string, code: ErrorCode, says: string])[] = [
   ["No such file", "file_not_found", "does not exist"],
   ["nonexistent", "file_not_found", "does not exist"],
