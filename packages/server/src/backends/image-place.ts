@@ -3,16 +3,16 @@ import { resolve, sep } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 
 export interface ImagePlaces {
-  /** Images that the operator named, wherever they are. */
+  /** Images that the operator configured, wherever they are. */
   readonly trustedImages: readonly string[];
-  /** Where a client's `dir:`, `tar:` and `oci:` images may be: any other path would show the host's files inside. */
+  /** Folders for a client's `dir:`, `tar:` and `oci:` images: any other path would expose the host's files inside. */
   readonly imageDirectories: readonly string[];
 }
 
 /** Refuses an image of a client that is a path outside of the image folders. */
 export async function checkImagePlace(image: string, path: string, places: ImagePlaces): Promise<void> {
   if (places.trustedImages.includes(image)) return;
-  // Programs that read it may go up by the letters of the path, past a folder that is not there.
+  // Programs that read it may resolve `..` literally, past a missing folder.
   const place = await realpath(path).catch(() => resolve(path));
   for (const directory of places.imageDirectories) {
     const allowed = await realpath(directory).catch(() => directory);

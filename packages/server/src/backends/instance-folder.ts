@@ -10,19 +10,19 @@ const LATER_IDS_NAME = "later-instance-ids";
 /** Longer than it takes to make a folder with its lock. */
 const BEING_MADE_MS = 60_000;
 
-/** A backend of a server process, with what it has on this machine. */
+/** A backend of a server process, with its files on this machine. */
 export interface OpenedBackend {
   readonly backend: SandboxBackend;
   /** For saves on their way to a store. */
   readonly workDirectory: string;
-  /** The server was fenced and goes on under this id: whoever finds it dead is to know that. */
+  /** The server was fenced and continues under this id, so that it can be recognised after its death. */
   noteLaterId(instanceId: string): Promise<void>;
-  /** Stops the sandboxes, which can then be resumed where they outlive the server; the folder of saves goes. */
+  /** Stops the sandboxes, which can then be resumed if they outlive the server; the folder of saves is removed. */
   close(): Promise<void>;
 }
 
 /**
- * The mark of one server process on this machine: a folder with a lock that dies with it. It says whether the process
+ * The mark of one server process on this machine: a folder with a lock that dies with it. It shows whether the process
  * that holds a sandbox at its provider still lives.
  */
 export class InstanceFolder {
@@ -50,7 +50,7 @@ export class InstanceFolder {
     return join(this.#path, WORK_NAME);
   }
 
-  /** The server goes on under another id; its sandboxes keep the name of the first. */
+  /** The server continues under another id; its sandboxes keep the first name. */
   async noteLaterId(instanceId: string): Promise<void> {
     await appendFile(join(this.#path, LATER_IDS_NAME), `${instanceId}\n`);
   }
@@ -68,15 +68,15 @@ export class InstanceFolder {
 }
 
 /**
- * What the registry says of a sandbox that is found at its provider: a living server has it, it was destroyed, or it is
- * nobody's. Marks at the provider say who made it and who held it last, and may be behind.
+ * The registry's verdict on a sandbox that is found at its provider: a live server has it, it was deleted, or it is
+ * unowned. Marks at the provider say who created and last held it, and may be outdated.
  */
 export type Fate = "held" | "destroyed" | "free";
 export type FateOf = (sandboxId: string) => Promise<Fate>;
 
 /**
- * Calls `cleanUp` for each process of this machine that has died, with all ids that it had, the first one first, and
- * forgets it if that went well. Gives all ids of those.
+ * Calls `cleanUp` for each dead process of this machine, with all its ids, the first one first, and forgets it on
+ * success. Returns all these ids.
  */
 export async function forgetDeadInstances(
   parent: string,
@@ -101,14 +101,14 @@ export async function forgetDeadInstances(
   return dead;
 }
 
-/** Whether a process of this machine has died that had this id first. False also for one that has no mark here. */
+/** Whether a process of this machine with this first id has died. False also without a mark here. */
 export async function isInstanceGone(parent: string, instanceId: string): Promise<boolean> {
   const path = join(parent, INSTANCES_NAME, instanceId);
   if ((await stat(join(path, WORK_NAME)).catch(() => undefined)) === undefined) return false;
   return isFileLockFree(join(path, LOCK_NAME));
 }
 
-/** The processes that have their mark here: those that live, and those whose death nobody has noticed. */
+/** The processes with a mark here: live ones, and those whose death was not noticed yet. */
 export async function knownInstances(parent: string): Promise<string[]> {
   return readdir(join(parent, INSTANCES_NAME)).catch(() => []);
 }

@@ -1,16 +1,16 @@
 import type { Capabilities, FileExtras, Health, SandboxBackend } from "./backend.ts";
 
-/** What is known of a backend before its code is loaded. */
+/** The facts about a backend before its code is loaded. */
 export interface BackendProvider extends Pick<SandboxBackend, "name" | "loads" | "capturesWorkspace" | "keeps"> {
-  /** What it can do at most; once it is open, it says itself. */
+  /** Its maximum capabilities; once it is open, it reports them itself. */
   readonly capabilities: Capabilities;
-  /** Its snapshots refer to something that `forgetSnapshot` removes. */
+  /** Its snapshots reference something that `forgetSnapshot` removes. */
   readonly refersOutside?: boolean;
   open(): Promise<SandboxBackend>;
 }
 
 type Calls = Required<SandboxBackend>;
-/** Every member of the contract, also the optional ones: a wrapper that leaves one out does not compile. */
+/** Every member of the contract, including optional ones: a wrapper that omits one does not compile. */
 type Complete = { readonly [Name in keyof Calls]: SandboxBackend[Name] };
 
 /** A backend that is opened when it is first used: a server offers many and most users need one. */
@@ -71,7 +71,7 @@ export class LazyBackend implements Complete {
     }
   }
 
-  /** Opened for what is only there because it was once used. */
+  /** Opened for leftovers of an earlier use. */
   readonly forgetSnapshot: Calls["forgetSnapshot"] = async (...given) => {
     if (this.#provider.refersOutside === true) await (await this.#open()).forgetSnapshot?.(...given);
   };
@@ -80,7 +80,7 @@ export class LazyBackend implements Complete {
     await (await this.#opening?.catch(() => undefined))?.close();
   }
 
-  /** An opening that failed is tried again by who comes next. */
+  /** The next caller retries a failed opening. */
   async #open(): Promise<SandboxBackend> {
     this.#opening ??= this.#provider.open();
     try {

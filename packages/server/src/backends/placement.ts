@@ -1,16 +1,16 @@
 import { SandboxerError, type SandboxRecord, type Strategy } from "@sandboxer/protocol";
 import type { CostEstimate, Health } from "./backend.ts";
 
-/** A backend that could take the sandbox, in the order of the profile. */
+/** A backend that could run the sandbox, in the order of the profile. */
 export interface PlacementCandidate {
   readonly name: string;
   readonly selfHosted: boolean;
   readonly health: Health;
-  /** Absent: the backend does not say. */
+  /** Absent: unknown. */
   readonly cost?: CostEstimate;
 }
 
-/** What was picked and why. */
+/** The choice and its reason. */
 export type Placement = NonNullable<SandboxRecord["placement"]>;
 
 interface Pick {
@@ -19,7 +19,7 @@ interface Pick {
   readonly whyNot: (other: PlacementCandidate) => string;
 }
 
-/** Picks one of the candidates that can make sandboxes now. Pure: who asks has probed and estimated. */
+/** Picks one of the candidates that can create sandboxes now. Pure: the caller has probed and estimated. */
 export function choosePlacement(
   candidates: readonly PlacementCandidate[],
   strategy: Strategy,
@@ -50,8 +50,8 @@ export function choosePlacement(
 type Picker = (healthy: readonly PlacementCandidate[], first: PlacementCandidate, named: string | undefined) => Pick;
 
 /**
- * `explicit`: the one that is named, else the first. `prefer-self-hosted`: the first on a machine of ours, else the
- * first. `lowest-cost`: the cheapest by estimate; those that do not say come last.
+ * `explicit`: the requested one, otherwise the first. `prefer-self-hosted`: the first on a machine of ours, otherwise
+ * the first. `lowest-cost`: the cheapest by estimate; those without a price come last.
  */
 const PICKERS: Readonly<Record<Strategy, Picker>> = {
   explicit: (_, first, named) => ({

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { SandboxSpec } from "./backend.ts";
 
-/** The same for specs that say the same, in whatever order. Names of secrets count, their values do not. */
+/** Equal for equal specs, in any order. Names of secrets count, their values do not. */
 export function specHash(backend: string, spec: SandboxSpec): string {
   return createHash("sha256")
     .update(JSON.stringify(sorted({ backend, ...spec })))

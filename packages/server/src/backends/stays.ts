@@ -1,6 +1,6 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 
-/** Says what is left behind where a snapshot was to be forgotten, and why. */
+/** Reports what is left behind where a snapshot was to be removed, and why. */
 export function stays(what: string, thrown: unknown): SandboxerError {
   const { code, message, hint, details } = asSandboxerError(thrown);
   return new SandboxerError(code, `${what} stays: ${message}`, {

@@ -1,11 +1,11 @@
 import type { Capabilities, FileExtras, SandboxBackend } from "./backend.ts";
 
-/** What is known of a backend before its code is loaded. Once it is open, it may say that it can do less or more. */
+/** The facts about a backend before its code is loaded. Once it is open, it may report fewer or more capabilities. */
 type Traits = Required<Pick<SandboxBackend, "name" | "capabilities" | "loads" | "keeps">>;
 
-/** What our agent can say of files, and do, on file systems that have it. */
+/** What our agent supports for files, on file systems that have it. */
 const AGENT_FILES: FileExtras = { hardLinks: true, extendedAttributes: true };
-/** What a shell can. */
+/** What a shell supports. */
 export const SHELL_FILES: FileExtras = { hardLinks: true, extendedAttributes: false };
 
 const CONTAINER: Capabilities = {
@@ -34,7 +34,7 @@ export const DOCKER = {
   keeps: AGENT_FILES,
 } satisfies Traits;
 
-/** Daytona stops what nobody uses, so a handle that is asked for later may find its sandbox stopped. */
+/** Daytona stops idle sandboxes, so a later call may find its sandbox stopped. */
 export const DAYTONA = {
   name: "daytona",
   capabilities: { ...CONTAINER, connect: false, limits: false, selfHosted: false },

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 
 export const AGENT_NAME = "sandboxer-agent";
-/** gVisor compares the times of files that were open when an image was made; the agent's is the same everywhere. */
+/**
+ * gVisor compares the times of files that were open when an image was saved; the agent's time is the same everywhere.
+ */
 const FIXED_TIME = new Date("2000-01-01T00:00:00Z");
 
 export interface PlacedAgent {
@@ -14,15 +16,15 @@ export interface PlacedAgent {
   readonly sha256: string;
 }
 
-/** Puts an agent program where sandboxes mount it, under its digest. */
+/** Puts an agent binary where sandboxes mount it, under its digest. */
 export async function placeAgent(source: string, cacheDirectory: string): Promise<PlacedAgent> {
   const content = await readFile(source);
   return place(content, createHash("sha256").update(content).digest("hex"), cacheDirectory);
 }
 
 /**
- * The agent of an image: a restored sandbox needs the very program that was saved, so agents of other servers end up
- * here too. One that is here already is not read again.
+ * The agent of an image: a restored sandbox needs the exact binary that was saved, so agents of other servers are kept
+ * here too. An existing one is not read again.
  */
 export async function placeSavedAgent(source: string, sha256: string, cacheDirectory: string): Promise<PlacedAgent> {
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw new SandboxerError("image_damaged", "The image names no agent.");
@@ -35,7 +37,7 @@ export async function placeSavedAgent(source: string, sha256: string, cacheDirec
 
 async function place(content: Uint8Array, sha256: string, cacheDirectory: string): Promise<PlacedAgent> {
   const placed = placeOf(sha256, cacheDirectory);
-  // A machine that lost power may have a shorter one.
+  // After a power failure the file may be truncated.
   if ((await sizeOf(placed.path)) === content.length) return placed;
   await mkdir(placed.directory, { recursive: true });
   const copy = `${placed.path}.${process.pid}.${Math.random().toString(36).slice(2)}`;

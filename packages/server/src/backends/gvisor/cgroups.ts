@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 export const CGROUP_MOUNT = "/sys/fs/cgroup";
-/** The controllers of cgroup v1 that hold a sandbox's limits or count what it uses. */
+/** The controllers of cgroup v1 that enforce a sandbox's limits or measure its use. */
 const V1_CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"];
 const REMOVAL_ATTEMPTS = 50;
 const RETRY_MS = 20;
@@ -17,14 +17,14 @@ export interface CgroupLimits {
   readonly memoryBytes: number;
   readonly threads: number;
   readonly cpus: number | undefined;
-  /** Of the cgroup above, which the sandboxes of a server share; absent: it has no limit. */
+  /** The limits of the parent cgroup, which the sandboxes of a server share; absent: no limit. */
   readonly allMemoryBytes?: number | undefined;
 }
 
 const CPU_PERIOD_US = 100_000;
 const PAGE_BYTES = 4096;
 
-/** Which cgroups can be written here; without any, limits on memory and CPU cannot hold. */
+/** Which cgroups are writable here; without any, limits on memory and CPU cannot be enforced. */
 export async function detectCgroups(): Promise<CgroupVersion> {
   const writable = (path: string): Promise<boolean> =>
     access(path, constants.W_OK).then(
@@ -53,8 +53,8 @@ async function canLimit(version: "v1" | "v2"): Promise<boolean> {
 }
 
 /**
- * The cgroup of one sandbox. It is made here and not by runsc, which would remove it at the sandbox's end, before
- * anyone could see that the kernel had killed the sandbox for want of memory.
+ * The cgroup of one sandbox. It is created here and not by runsc, which would remove it at the sandbox's end, before
+ * anyone could see that the kernel had killed the sandbox for lack of memory.
  */
 export class SandboxCgroup {
   readonly path: string;
@@ -70,7 +70,7 @@ export class SandboxCgroup {
       try {
         return await (this.#version === "v2" ? this.#createV2(limits) : this.#createV1(limits));
       } catch (error) {
-        // Another server may have taken the folder above it for a forgotten one, and removed it.
+        // Another server may have taken the parent folder for an abandoned one, and removed it.
         if ((error as NodeJS.ErrnoException).code !== "ENOENT" || attempt === CREATION_ATTEMPTS) throw error;
       }
     }
@@ -82,7 +82,7 @@ export class SandboxCgroup {
     await this.#limitAll(join(CGROUP_MOUNT, "memory"), "memory.limit_in_bytes", limits);
     await writeFile(this.#file("memory", "memory.limit_in_bytes"), String(limits.memoryBytes));
     await writeFile(this.#file("pids", "pids.max"), String(limits.threads));
-    // One after the other: with each of the two, the kernel sets again what it has read of the other one before.
+    // In order: when setting each of the two, the kernel writes the other one again from an earlier read.
     await writeFile(this.#file("cpu", "cpu.cfs_period_us"), String(CPU_PERIOD_US));
     await writeFile(this.#file("cpu", "cpu.cfs_quota_us"), String(quota));
   }
@@ -97,13 +97,13 @@ export class SandboxCgroup {
     const quota = limits.cpus === undefined ? "max" : String(Math.round(limits.cpus * CPU_PERIOD_US));
     await this.#limitAll(CGROUP_MOUNT, "memory.max", limits);
     await writeFile(this.#file("", "memory.max"), String(limits.memoryBytes));
-    // Without swap to go to, what is over the limit is over.
+    // Without swap, the limit is final.
     await writeFile(this.#file("", "memory.swap.max"), "0").catch(() => {});
     await writeFile(this.#file("", "pids.max"), String(limits.threads));
     await writeFile(this.#file("", "cpu.max"), `${quota} ${CPU_PERIOD_US}`);
   }
 
-  /** With every sandbox, because the cgroup above may have been removed and made again since the last one. */
+  /** For every sandbox, because the parent cgroup may have been removed and created again since the last one. */
   async #limitAll(hierarchy: string, name: string, { allMemoryBytes }: CgroupLimits): Promise<void> {
     if (allMemoryBytes === undefined) return;
     const file = join(hierarchy, dirname(this.path), name);
@@ -112,7 +112,7 @@ export class SandboxCgroup {
     if ((await readFile(file, "utf8")).trim() !== limit) await writeFile(file, limit);
   }
 
-  /** What it gets of processors that others want too. */
+  /** Its share of contended CPUs. */
   async setPrecedence(precedence: "usual" | "after others"): Promise<void> {
     const last = precedence === "after others";
     if (this.#version === "v2") await writeFile(this.#file("", "cpu.weight"), last ? "1" : "100");
@@ -131,8 +131,8 @@ export class SandboxCgroup {
   }
 
   /**
-   * Whether the kernel has killed something of the sandbox for want of memory. Its count of kills was seen to miss one, on
-   * busy machines; one that was killed while its memory was full counts too.
+   * Whether the kernel killed something of the sandbox for lack of memory. Its counter was seen to miss a kill on busy
+   * machines; a kill while the memory was full counts too.
    */
   async ranOutOfMemory(wasKilled: boolean): Promise<boolean> {
     const v2 = this.#version === "v2";
@@ -147,8 +147,8 @@ export class SandboxCgroup {
   }
 
   /**
-   * To be called when nothing of the sandbox runs. Killed processes leave their cgroup a moment later, and on a busy
-   * machine much later: the caller waits for a second, and the removal is tried until it succeeds.
+   * Call it when nothing of the sandbox runs. Killed processes leave their cgroup a moment later, and on a busy machine
+   * much later: the caller waits for a second, and the removal is retried until it succeeds.
    */
   async remove(): Promise<void> {
     for (let attempt = 0; attempt < REMOVAL_ATTEMPTS; attempt++) {
@@ -174,7 +174,7 @@ export function cpuMsOf(statistics: string): number {
   return Number(/^usage_usec (\d+)$/m.exec(statistics)?.[1] ?? 0) / 1000;
 }
 
-/** Whether the most that was used is all that was allowed; both in bytes, or `max`. */
+/** Whether the peak use reached the limit; both in bytes, or `max`. */
 export function wasFull(peak: string, limit: string): boolean {
   return Number.parseInt(peak, 10) >= Number.parseInt(limit, 10);
 }

@@ -6,13 +6,13 @@ const LONGEST_MS = 500;
 /** Nothing writes faster than this for long. */
 const BYTES_PER_MS = 1024 * 1024;
 
-/** What a program that only tidies up may write. */
+/** What a clean-up program may write. */
 const TOLERATED_BYTES = 1024 * 1024;
 
 /**
- * Holds a sandbox to its disk limit: runsc 20240729 has no limit for the writable layer as a whole. When it grows over
- * the limit, everything inside is killed, and again each time that it grows further; what only reads or removes goes
- * on. The nearer the limit, the more often it is looked at, so that a fast writer is stopped soon after it.
+ * Enforces a sandbox's disk limit: runsc 20240729 has no limit for the whole writable layer. When it exceeds the limit,
+ * everything inside is killed, and again each time that it grows further; programs that only read or delete keep
+ * running. The nearer the limit, the more often it is checked, so that a fast writer is stopped soon.
  */
 export class DiskWatch {
   readonly #filestore: Pick<Filestore, "usedBytes">;
@@ -31,15 +31,15 @@ export class DiskWatch {
     this.#onExceeded = onExceeded;
   }
 
-  /** Begins, or goes on after a rest. */
+  /** Starts, or continues after a rest. */
   start(): void {
     if (!this.#resting) return;
     this.#resting = false;
-    // A look that began before the rest goes on by itself.
+    // A check that began before the rest continues by itself.
     if (!this.#looking) this.#lookAgain();
   }
 
-  /** For as long as nothing can be written. */
+  /** Rests while nothing can be written. */
   rest(): void {
     this.#resting = true;
     clearTimeout(this.#timer);
@@ -55,7 +55,7 @@ export class DiskWatch {
     let usedBytes = await this.#filestore.usedBytes();
     if (usedBytes > this.#allowedBytes + TOLERATED_BYTES) {
       await this.#onExceeded().catch(() => {});
-      // What was being written when the signal came is written to its end.
+      // Writes in progress at the signal are completed.
       await delay(SHORTEST_MS);
       usedBytes = await this.#filestore.usedBytes();
       this.#allowedBytes = usedBytes;

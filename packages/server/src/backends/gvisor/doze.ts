@@ -1,23 +1,23 @@
 import type { AgentClient } from "../agent/agent-client.ts";
 import type { KernelProcess } from "./kernel-process.ts";
 
-/** What runs unknown to the server, such as a daemon, is looked at ever more rarely. */
+/** Processes unknown to the server, such as a daemon, are checked ever more rarely. */
 const LONGEST_MS = 60_000;
-/** The agent of a busy machine may be slow to say what runs. */
+/** The agent of a busy machine may be slow to answer. */
 const PATIENCE_MS = 10_000;
 
 export interface DozeOptions {
   readonly agent: Pick<AgentClient, "usedMs" | "busy" | "processTable" | "goOnBeating" | "stopBeating">;
-  /** After so long without a request; 0: never. */
+  /** After this long without a request; 0: never. */
   readonly afterMs: number;
   readonly onChange: (dozing: boolean) => void;
 }
 
 /**
- * Lets a sandbox doze in which nothing runs but the agent: the process of gVisor's kernel is stopped, because an idle
- * one takes 2 to 5 % of a processor on runsc 20240729. The agent only ever answers, so nobody can tell, as long as it is
- * woken before each frame. SIGSTOP and not a freezer: what is frozen by cgroup v1 cannot be killed, and a sandbox has to
- * end with its server.
+ * Lets a sandbox doze in which only the agent runs: the process of gVisor's kernel is stopped, because an idle one uses
+ * 2 to 5 % of a CPU on runsc 20240729. The agent only ever answers, so nobody can tell, as long as it is woken before
+ * each frame. SIGSTOP and not a freezer: processes frozen by cgroup v1 cannot be killed, and a sandbox must end with
+ * its server.
  */
 export class Doze {
   readonly #options: DozeOptions;
@@ -27,7 +27,7 @@ export class Doze {
   #dozing = false;
   #ended = false;
   #wasBeating = false;
-  /** By who holds the sandbox still or needs it awake; absent: it may doze off and be woken. */
+  /** Who holds the sandbox frozen or awake; absent: it may doze off and be woken. */
   #kept: "awake" | "dozing" | undefined;
   #nextLookMs: number;
 
@@ -40,7 +40,7 @@ export class Doze {
     return this.#dozing;
   }
 
-  /** Nothing is stopped before this, nor where sandboxes never doze. */
+  /** Nothing is stopped before this, or if sandboxes never doze. */
   meet(kernel: Pick<KernelProcess, "signal">): void {
     if (this.#options.afterMs > 0) this.#kernel = kernel;
   }
@@ -58,7 +58,7 @@ export class Doze {
     clearTimeout(this.#timer);
   }
 
-  /** To be called before each frame. One that is kept dozing gets the frame later. */
+  /** Call it before each frame. A sandbox that is kept dozing gets the frame later. */
   wake(): void {
     if (this.#ended || !this.#dozing || this.#kept === "dozing") return;
     this.#dozing = false;
@@ -69,19 +69,19 @@ export class Doze {
     this.#lookAfter(afterMs);
   }
 
-  /** Wakes it, and lets it not doze off again before {@link letBe}. */
+  /** Wakes it, and keeps it awake until {@link letBe}. */
   keepAwake(): void {
     this.#kept = "awake";
     this.wake();
   }
 
-  /** One that dozes does so until {@link keepAwake} or {@link letBe}, whatever is sent to it. False: it is awake. */
+  /** Keeps a dozing one dozing until {@link keepAwake} or {@link letBe}, whatever is sent to it. False: it is awake. */
   keepDozing(): boolean {
     if (this.#dozing) this.#kept = "dozing";
     return this.#dozing;
   }
 
-  /** For one that is paused: gVisor's kernel takes as much of the processor then as at any other time. */
+  /** For a paused sandbox: gVisor's kernel uses as much CPU then as at any other time. */
   keepStopped(): void {
     if (!this.#dozing) this.#stop();
     this.keepDozing();
@@ -116,7 +116,7 @@ export class Doze {
       () => false,
     );
     if (this.#kept !== undefined) return;
-    // Nothing may have been sent since: what is on its way would find it dozing.
+    // Nothing may have been sent since: a frame in flight would find it dozing.
     const unused = agent.usedMs === usedMs && !agent.busy;
     if (unused && empty) return this.#stop();
     this.#nextLookMs = unused ? Math.min(this.#nextLookMs * 2, LONGEST_MS) : afterMs;
@@ -127,7 +127,7 @@ export class Doze {
     if (this.#kernel?.signal("SIGSTOP") !== true) return;
     this.#dozing = true;
     this.#nextLookMs = this.#options.afterMs;
-    // Who dozes does nothing that a dead server would have to be feared for.
+    // A dozing sandbox does nothing that would matter if its server died.
     this.#wasBeating = this.#options.agent.stopBeating();
     this.#options.onChange(true);
   }

@@ -10,8 +10,8 @@ export interface EngineState {
 }
 
 /**
- * Removes what runsc has noted about a container that has ended. An attached runsc does so itself, but for a lock file
- * now and then; only one that was killed leaves more than files.
+ * Removes runsc's records of a container that has ended. An attached runsc does so itself, except for an occasional
+ * lock file; only a killed one leaves more than files.
  */
 export async function removeEngineState(state: EngineState): Promise<void> {
   const { runsc, attached, containerId, stateDirectory } = state;

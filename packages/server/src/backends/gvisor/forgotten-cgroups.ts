@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { CGROUP_MOUNT, removeCgroups } from "./cgroups.ts";
 
-/** Longer than a sandbox's cgroup is empty before its first process, where not everything has to wait for processors. */
+/** Longer than a sandbox's cgroup is empty before its first process, on a machine that is not overloaded. */
 const BEING_STARTED_MS = 1_000;
 
 /**
- * Removes the cgroups of servers whose run directory was deleted by hand: nothing else names them any more. Servers with
- * another data directory have theirs in the same place: those that live are `living`, asked for when all are seen that
- * were there before. One in another container cannot be told, so that a cgroup goes only if it stays empty, and with it
- * only what was seen in it: a living server may be making a sandbox's. It makes its own anew when it needs it.
+ * Removes the cgroups of servers whose run directory was deleted by hand: nothing else references them. Servers with
+ * another data directory have theirs in the same place: live ones are `living`, read after the list. A server in
+ * another container cannot be detected, so a cgroup is removed only if it stays empty, and only with its known
+ * contents: a live server may be creating a sandbox's. It creates its own again when needed.
  */
 export async function removeForgottenCgroups(
   parent: string,
@@ -28,7 +28,7 @@ export async function removeForgottenCgroups(
   await Promise.all(
     forgotten.map(async ({ path, sandboxes }) => {
       for (const sandbox of sandboxes) await removeCgroups(`${path}/${sandbox}`);
-      // With something new in it, it stays.
+      // With new content, it stays.
       for (const place of await placesOf(path)) await rmdir(place).catch(() => {});
     }),
   );
@@ -40,7 +40,7 @@ async function foldersOf(path: string): Promise<ReadonlySet<string>> {
   return new Set((await Promise.all(names)).flat());
 }
 
-/** In no hierarchy a process is in it, or in a cgroup below it. */
+/** No process is in it, or in a cgroup below it, in any hierarchy. */
 async function isEmpty(path: string): Promise<boolean> {
   const places = await placesOf(path);
   return (await Promise.all(places.map(isTreeEmpty))).every(Boolean);
@@ -53,7 +53,7 @@ async function isTreeEmpty(folder: string): Promise<boolean> {
   return (await Promise.all(below)).every(Boolean);
 }
 
-/** Where a cgroup may be: version 2 has one hierarchy, version 1 one for each controller. */
+/** The possible paths of a cgroup: version 2 has one hierarchy, version 1 one for each controller. */
 async function placesOf(path: string): Promise<string[]> {
   return ["", ...(await foldersIn(CGROUP_MOUNT))].map((hierarchy) => join(CGROUP_MOUNT, hierarchy, path));
 }

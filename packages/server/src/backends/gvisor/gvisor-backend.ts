@@ -23,7 +23,7 @@ import { SandboxStarter, type Machine, type StarterOptions } from "./sandbox-sta
 import { WarmSandboxes, type WarmOptions } from "./warm/warm-sandboxes.ts";
 
 export interface GvisorBackendOptions extends StarterOptions {
-  /** Absent: no sandbox is started ahead of the need. */
+  /** Absent: no warm pool. */
   readonly warm?: WarmOptions;
 }
 
@@ -140,7 +140,7 @@ export class GvisorBackend implements SandboxBackend {
 
   async #acquireFresh(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox> {
     this.#starter.check(request);
-    // What has a wrong image fails here, and is not tried again behind anybody's back.
+    // An invalid image fails here, and is not retried in the background.
     await this.#starter.image(request);
     const taken = await this.#warm?.take(request, options);
     if (taken !== undefined) return this.#own(taken);
@@ -152,7 +152,7 @@ export class GvisorBackend implements SandboxBackend {
     if (this.#warm !== undefined) await unlessAborted(this.#warm.giveWay(), signal);
   }
 
-  /** From here on somebody has it. */
+  /** From here on it belongs to a caller. */
   #own(sandbox: GvisorSandbox): GvisorSandbox {
     this.#live.add(sandbox);
     return sandbox;
@@ -160,14 +160,17 @@ export class GvisorBackend implements SandboxBackend {
 }
 
 /**
- * Whether the engine can start a restored sandbox while it still loads its memory, so that its first answer does not wait
- * for all of it. It keeps the image's files open until it is done, so these may go meanwhile.
+ * Whether the engine can start a restored sandbox while it still loads its memory, so that its first answer does not
+ * wait for all of it. It keeps the image's files open until it is done, so they may be removed meanwhile.
  */
 export async function loadsInBackground(enginePath: string): Promise<boolean> {
   return /^\s*-background\b/m.test(await helpOf(enginePath, ["help", "restore"]));
 }
 
-/** Whether the engine holds the writable layer to a size, which `df` shows inside. runsc 20240729 takes it for a part of the path. */
+/**
+ * Whether the engine limits the size of the writable layer, which `df` shows inside. runsc 20240729 takes the option
+ * for a part of the path.
+ */
 async function canLimitDisk(enginePath: string): Promise<boolean> {
   return helpOf(enginePath, ["flags"]).then((help) => help.includes("[,size={size}]"));
 }

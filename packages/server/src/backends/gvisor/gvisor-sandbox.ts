@@ -33,16 +33,16 @@ import { Stillness } from "./stillness.ts";
 export const CONFIG_MEMBER = "config.json";
 export const AGENT_MEMBER = "sandboxer-agent";
 export const FILES_MEMBER = "files.tar";
-/** What runsc writes with `--compression=none`; the object graph, and the memory with its index. */
+/** The files of runsc with `--compression=none`: the object graph, and the memory with its index. */
 export const ENGINE_MEMBERS = ["checkpoint.img", "pages_meta.img", "pages.img"];
 
-/** How long one that was started ahead of the need may take to answer; then a new one is the faster way. */
+/** How long a pooled sandbox may take to answer; after that a new one is faster. */
 const ADOPTION_MS = 2_000;
 const SAVE_TIMEOUT_MS = 600_000;
-/** How long runsc may take to say why its sandbox has ended. */
+/** How long runsc may take to report why its sandbox has ended. */
 const LEAVING_MS = 2_000;
 const REASON_MS = 200;
-/** What runsc exits with when SIGKILL has ended gVisor's kernel. */
+/** runsc's exit code after SIGKILL ended gVisor's kernel. */
 const KILLED = 137;
 
 export interface GvisorSandboxParts {
@@ -63,7 +63,7 @@ export interface GvisorSandboxParts {
   /** See {@link Doze}; 0: never. */
   readonly dozeAfterMs: number;
   readonly requirements: ImageRequirements;
-  /** Nothing of it runs any more. runsc's own leftovers are removed behind that: it may wait seconds for a reaper. */
+  /** Nothing of it runs any more. runsc's leftovers are removed in the background: it may wait seconds for a reaper. */
   readonly onEnded: (cleanUp: Promise<void>) => void;
 }
 
@@ -89,7 +89,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     this.#parts = parts;
     this.#doze = new Doze({
       agent: parts.agent,
-      // What has a network may be spoken to by others than its agent.
+      // A sandbox with a network may receive data from others than its agent.
       afterMs: parts.network === undefined ? parts.dozeAfterMs : 0,
       onChange: (dozing) => (dozing ? this.#diskWatch?.rest() : this.#diskWatch?.start()),
     });
@@ -102,20 +102,20 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     return this.#sandboxId;
   }
 
-  /** One that was started before anybody asked for it becomes the sandbox that is asked for, before anybody has it. */
+  /** Turns a pooled sandbox into the requested one, before anyone uses it. */
   async become({ sandboxId, spec }: AcquireRequest, options: CallOptions): Promise<void> {
     this.#sandboxId = sandboxId;
     const { agent, requirements } = this.#parts;
     agent.useEnvironment({ ...DEFAULT_ENVIRONMENT, ...spec.env });
     const waiting = { timeoutMs: ADOPTION_MS, signal: options.signal };
     if (requirements.generation === 0) return agent.become(hostnameOf(sandboxId), waiting);
-    // One that came out of an image was held still since.
+    // A restored one was frozen since.
     await this.#stillness.letGo();
     await agent.restored(requirements.generation, hostnameOf(sandboxId), waiting);
     await this.watch();
   }
 
-  /** Begins to hold the limits that the engine does not, and to let it doze when nothing goes on. */
+  /** Starts enforcing limits that the engine does not, and dozing. */
   async watch(): Promise<void> {
     const { filestoreDirectory, diskLimitBytes, agent } = this.#parts;
     const kernel = await this.#findKernel();
@@ -133,7 +133,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     return this.#kernel;
   }
 
-  /** Something is about to be sent to the agent. */
+  /** A frame is about to be sent to the agent. */
   wake(): void {
     this.#doze.wake();
   }
@@ -152,7 +152,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     try {
       return await this.#stillness.whileFrozen(work);
     } finally {
-      // Of one that has ended meanwhile there is nothing to let go.
+      // A sandbox that has ended meanwhile need not be released.
       await this.#stillness.release().catch(() => {});
     }
   }
@@ -179,7 +179,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     return this.#stillness.letGo();
   }
 
-  /** A gVisor sandbox that is not running exists only as an image; there is nothing to come back to. */
+  /** A gVisor sandbox that is not running exists only as an image; there is nothing to resume. */
   stop(): Promise<void> {
     return this.destroy();
   }
@@ -190,9 +190,9 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   }
 
   /**
-   * The agent is silent while the save runs, so that its pipes are empty and nobody sees what happens after it. runsc
-   * leaves the sandbox running, because a failed save that does not destroys it. Without `leaveRunning` it is paused
-   * behind the caller's work; what it does until then is lost to everyone.
+   * The agent is silent during the save, so that its pipes are empty and nobody sees later activity. runsc leaves the
+   * sandbox running, because otherwise a failed save destroys it. Without `leaveRunning` it is paused while the caller
+   * works; what it does until then is lost.
    */
   async #saveAll(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     const { runsc, containerId, requirements } = this.#parts;
@@ -205,7 +205,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     };
     const capture = async (): Promise<void> => void (await runsc.command(checkpoint, patience));
     try {
-      // A sandbox with a network could still be heard.
+      // A sandbox with a network could still be observed.
       const stillMs = await this.#stillness.capture(capture, { paused: requirements.network !== "none" });
       if (options.leaveRunning) {
         await this.#stillness.release();
@@ -222,14 +222,14 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     }
   }
 
-  /** A save that fails because the sandbox has ended fails for that reason, which may be known a moment later. */
+  /** A save that fails because the sandbox has ended reports that reason, which may be known a moment later. */
   async #reasonFor(error: unknown, likely: unknown): Promise<unknown> {
     if (!(error instanceof RunscError) || error.code !== "internal") return error;
     await Promise.race([this.#over, delay(REASON_MS)]);
     return this.#parts.agent.failure ?? likely;
   }
 
-  /** The image brings its configuration and its agent along: both have to be the same at a restore. */
+  /** The image includes its configuration and its agent: both must be the same at a restore. */
   async #collectMembers(into: string, image: string): Promise<SnapshotMember[]> {
     const config = join(into, CONFIG_MEMBER);
     await writeFile(config, JSON.stringify(this.#parts.spec));
@@ -263,7 +263,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     }
   }
 
-  /** The agent is gone: the rest follows by itself, or is ended. */
+  /** The agent has ended: the rest follows by itself, or is ended. */
   async expectEnd(): Promise<void> {
     this.#leaving = true;
     const { attached } = this.#parts;
@@ -272,7 +272,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   }
 
   async #destroy(): Promise<void> {
-    // One that was ending by itself did not end because of this call.
+    // A sandbox that was ending by itself did not end because of this call.
     if (!this.#leaving && this.#parts.agent.failure === undefined) this.#settle(DESTROYED);
     await endSandboxProcesses(this.#parts.attached);
     await this.#over;

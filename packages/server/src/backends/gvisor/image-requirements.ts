@@ -4,7 +4,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import { identityDifferences, type RootFilesystemIdentity } from "./root-filesystem/root-filesystem.ts";
 
-/** What a machine must have for an image to be restored on it. Stored in each image. */
+/** The requirements of an image for a machine. Stored in each image. */
 export const ImageRequirements = z.looseObject({
   engine: z.looseObject({ version: z.string(), sha256: z.string() }),
   platform: z.enum(["systrap", "ptrace", "kvm"]),
@@ -23,20 +23,20 @@ export const ImageRequirements = z.looseObject({
 });
 export type ImageRequirements = z.infer<typeof ImageRequirements>;
 
-/** The flag of runsc that decides where the writable layer lives; an image is bound to it. */
+/** The runsc flag for the location of the writable layer; an image depends on it. */
 export const OVERLAY = "root:dir";
 
 export interface Machine {
-  /** What the sandbox would get here. */
+  /** The network that the sandbox would get here. */
   readonly network: string;
-  /** Where this machine gives no sandbox a network: why. */
+  /** Why this machine gives no sandbox a network, if so. */
   readonly whyNoNetwork?: string | undefined;
   readonly engineVersion: string;
   readonly platform: string;
   readonly cpuFeatures: readonly string[];
 }
 
-/** Flags that Linux derives from others or from its own state; they say nothing of what a program can execute. */
+/** Flags that Linux derives from others or from its own state; they do not affect programs. */
 const SYNTHETIC = new Set(
   "constant_tsc rep_good nopl xtopology nonstop_tsc cpuid extd_apicid aperfmperf tsc_known_freq hypervisor arch_perfmon pebs bts acc_power nonstop_tsc_s3 tsc_reliable overflow_recov succor smca arat md_clear flush_l1d ibrs ibpb stibp ssbd ibrs_enhanced retpoline rsb_ctxsw cpb hw_pstate proc_feedback vmmcall vnmi user_shstk debug_swap".split(
     " ",
@@ -52,7 +52,7 @@ export async function readCpuFeatures(): Promise<string[]> {
     .toSorted();
 }
 
-/** Refuses an image that cannot run here, and says everything that differs. */
+/** Refuses an image that cannot run here, and lists all differences. */
 export function checkRequirements(
   wanted: ImageRequirements,
   machine: Machine,

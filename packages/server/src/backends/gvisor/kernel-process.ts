@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { findKernelPid } from "./sandbox-process-tree.ts";
 
 /**
- * The host process that is gVisor's kernel for one sandbox. Signals reach it or nobody: its number may be another's once
- * it has ended, and it is a child of runsc, so this process learns of its end only a moment later.
+ * The host process that is gVisor's kernel for one sandbox. Signals must reach only it: its pid may be reused once it
+ * has ended, and as a child of runsc, its end is known here only a moment later.
  */
 export class KernelProcess {
   readonly pid: number;
@@ -20,7 +20,7 @@ export class KernelProcess {
     return pid === undefined || startTime === undefined ? undefined : new KernelProcess(pid, startTime);
   }
 
-  /** False: it has ended. Done when it returns, so that nothing can come between a decision and its signal. */
+  /** False: it has ended. Synchronous, so that nothing can come between a decision and its signal. */
   signal(signal: "SIGSTOP" | "SIGCONT"): boolean {
     if (startTimeOf(this.pid) !== this.#startTime) return false;
     try {
@@ -31,11 +31,11 @@ export class KernelProcess {
   }
 }
 
-/** In ticks since the machine's start: with the number it names a process for ever. */
+/** In ticks since the machine's start: with the pid it identifies a process forever. */
 function startTimeOf(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name of the program comes before the last parenthesis, and may hold anything.
+    // The program's name comes before the last parenthesis, and may contain anything.
     return text.slice(text.lastIndexOf(")") + 2).split(" ")[19];
   } catch {
     return undefined;

@@ -33,7 +33,7 @@ export interface LaunchPad {
   readonly runDirectory: RunDirectory;
   readonly cgroups: CgroupVersion;
   readonly pipes: PipeSupply;
-  /** Absent where sandboxes have none. */
+  /** Absent if sandboxes have no network. */
   readonly network: ServerNetwork | undefined;
   readonly heartbeatMs: number;
   readonly dozeAfterMs: number;
@@ -48,20 +48,22 @@ export interface Launch {
   readonly limits: CgroupLimits;
   readonly diskLimitBytes: number;
   readonly requirements: ImageRequirements;
-  /** How the configuration looks with the cgroup that was chosen. */
+  /** The configuration with the chosen cgroup. */
   readonly spec: (cgroupsPath: string | undefined) => OciSpec;
   /** The folder of the image to restore; absent: a fresh start. */
   readonly imageDirectory?: string;
-  /** With an image: it is held still, and nobody has spoken to its agent; `become` does. Absent: it runs. */
+  /** With an image: it stays frozen, without contact to its agent; `become` does that. Absent: it runs. */
   readonly held?: boolean;
-  /** Nobody waits for it until this aborts: others that want the processors come first. Absent: somebody does. */
+  /** Low priority until this aborts: others that need the CPUs come first. Absent: a caller waits. */
   readonly hurry?: AbortSignal;
   readonly onEnded: (sandbox: GvisorSandbox, cleanUp: Promise<void>) => void;
 }
 
-/** Starts runsc with the agent in it, and gives the sandbox once its agent has answered. On failure nothing is left. */
+/**
+ * Starts runsc with the agent in it, and returns the sandbox once its agent has answered. On failure nothing is left.
+ */
 export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions): Promise<GvisorSandbox> {
-  // Ids have one length: runsc takes a prefix of an id for the id.
+  // Ids have one length: runsc accepts a prefix of an id as the id.
   const containerId = `sbx-${randomBytes(16).toString("hex")}`;
   const { runDirectory, cgroups } = pad;
   const directory = runDirectory.sandboxDirectory(containerId);
@@ -84,7 +86,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   await mkdir(directory, { mode: 0o700 });
   try {
     const command = plan.imageDirectory === undefined ? ["run"] : restoreCommand(pad, plan.imageDirectory, plan.held);
-    // Images keep the configuration without this path, which is another's at a restore.
+    // Images keep the configuration without this path, which differs at a restore.
     const config = network === undefined ? spec : withNetworkNamespace(spec, network.path);
     await Promise.all([
       writeFile(join(directory, "config.json"), JSON.stringify(config)),
@@ -130,7 +132,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
           untilLoaded(runsc, containerId, attached, { ...options, timeoutMs: START_TIMEOUT_MS }),
         )
       : firstWords(sandbox, agent, attached, plan, options));
-    // One that goes on standing back is slower, and a sandbox all the same.
+    // Low priority only makes it slower.
     await asUsual().catch(() => {});
     pad.pipes.prepare();
     return sandbox;
@@ -140,13 +142,13 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   }
 }
 
-/** One that is held has time to be loaded whole, and is only then still. */
+/** A frozen one has time to load completely, and is still only then. */
 function restoreCommand(pad: LaunchPad, imageDirectory: string, held: boolean | undefined): readonly string[] {
   const early = pad.loadsInBackground && held !== true ? ["--background"] : [];
   return ["restore", ...early, `--image-path=${imageDirectory}`];
 }
 
-/** Lets others go first until somebody is in a hurry, or what this gives is called. */
+/** Lowers the priority until a caller is in a hurry, or the returned function is called. */
 async function standBack(
   cgroup: SandboxCgroup | undefined,
   hurry: AbortSignal | undefined,
@@ -155,7 +157,7 @@ async function standBack(
   await cgroup.setPrecedence("after others");
   let usual: Promise<void> | undefined;
   const asUsual = (): Promise<void> => (usual ??= cgroup.setPrecedence("usual"));
-  // One that has ended meanwhile needs none.
+  // A process that has ended meanwhile needs none.
   hurry.addEventListener("abort", () => void asUsual().catch(() => {}), { once: true });
   return asUsual;
 }
@@ -198,7 +200,7 @@ async function firstWords(
 
 const State = z.looseObject({ status: z.string() });
 
-/** Resolves when runsc has loaded an image. The agent in it says nothing before it is spoken to. */
+/** Resolves when runsc has loaded an image. Its agent is silent until it is asked. */
 async function untilLoaded(
   runsc: Runsc,
   containerId: string,
@@ -215,7 +217,7 @@ async function untilLoaded(
   throw new SandboxerError("backend_unavailable", "The engine did not load the image.");
 }
 
-/** Undefined while runsc knows nothing of it. */
+/** Undefined while runsc does not know it. */
 async function statusOf(runsc: Runsc, containerId: string): Promise<string | undefined> {
   try {
     return State.parse(JSON.parse(await runsc.command(["state", containerId]))).status;

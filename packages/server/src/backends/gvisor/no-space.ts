@@ -1,10 +1,10 @@
 import { statfs } from "node:fs/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** Less than any file of a saved state needs to go on. */
+/** Less than any file of a saved state needs to continue. */
 const NOTHING_LEFT_BYTES = 1024 * 1024;
 
-/** runsc 20240729 comes to the end of a disk in the middle of a file with a nil pointer, and does not say why. */
+/** When the disk fills up in the middle of a file, runsc 20240729 fails with a nil pointer, and does not say why. */
 export async function hasNoSpace(folder: string): Promise<boolean> {
   const volume = await statfs(folder).catch(() => undefined);
   return volume !== undefined && volume.bavail * volume.bsize < NOTHING_LEFT_BYTES;

@@ -7,7 +7,7 @@ import type { OciMount, OciSpec, RunnableSpec } from "./saved-spec.ts";
 
 export type CompleteResources = Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
 
-/** What the agent needs as root; what it spawns has another user and none of these. */
+/** The agent's capabilities as root; its children have another user and none of these. */
 const AGENT_CAPABILITIES = [
   "CAP_CHOWN",
   "CAP_DAC_OVERRIDE",
@@ -18,11 +18,14 @@ const AGENT_CAPABILITIES = [
   "CAP_SYS_ADMIN",
 ];
 
-/** Host threads of gVisor's kernel and of its stubs count too, so this only stops what escapes the limit inside. */
+/** Host threads of gVisor's kernel and its stubs count too, so this only stops what escapes the limit inside. */
 const HOST_THREADS = 8192;
-/** What gVisor itself needs beside the sandbox's own memory. */
+/** gVisor's own memory besides the sandbox's. */
 const ENGINE_MEMORY_BYTES = 96 * 1024 * 1024;
-/** Of the memory limit, what `/tmp` and `/dev/shm` may each hold: an end of space is better than an end of memory. */
+/**
+ * The share of the memory limit for `/tmp` and `/dev/shm` each: running out of space is better than running out of
+ * memory.
+ */
 const TMPFS_SHARE = 0.5;
 
 export interface OciSpecRequest {
@@ -33,15 +36,15 @@ export interface OciSpecRequest {
   readonly cgroupsPath: string | undefined;
 }
 
-/** What holds outside, for gVisor's own processes. */
+/** Limits outside, for gVisor's own processes. */
 export function cgroupLimits(resources: CompleteResources): CgroupLimits {
   const memoryBytes = resources.memoryBytes + ENGINE_MEMORY_BYTES;
   return { memoryBytes, threads: HOST_THREADS, cpus: resources.cpus };
 }
 
 /**
- * The configuration of a new sandbox. It is kept with each image and used again at a restore, with only the fields
- * that {@link relocateSpec} names replaced: newer runsc versions refuse an image whose configuration has changed.
+ * The configuration of a new sandbox. It is kept with each image and used again at a restore, with only the fields that
+ * {@link relocateSpec} names replaced: newer runsc versions refuse an image whose configuration has changed.
  */
 export function buildSpec(request: OciSpecRequest): OciSpec {
   const { resources } = request;
@@ -92,7 +95,7 @@ export interface SpecLocation {
   readonly cgroupsPath: string | undefined;
 }
 
-/** The same configuration with this machine's paths. Nothing of this machine is mounted but what is named here. */
+/** The same configuration with this machine's paths. Only the paths given here are mounted. */
 export function relocateSpec(spec: OciSpec, location: SpecLocation): OciSpec {
   const sources = new Map([
     [AGENT_FOLDER, location.agentDirectory],
@@ -110,7 +113,7 @@ export function relocateSpec(spec: OciSpec, location: SpecLocation): OciSpec {
   };
 }
 
-/** For a sandbox with a network, which is what the namespace at this path has. */
+/** For a sandbox with a network: the namespace at this path. */
 export function withNetworkNamespace(spec: OciSpec, path: string): RunnableSpec {
   const namespaces = spec.linux.namespaces.map((each) => (each.type === "network" ? { ...each, path } : each));
   return { ...spec, linux: { ...spec.linux, namespaces } };

@@ -10,25 +10,25 @@ import { removeServerNetwork } from "./network/server-network.ts";
 import { cgroupsOutsideOfService } from "./service-cgroup.ts";
 
 const LOCK_NAME = "lock";
-/** The ids under which the server went on after it was fenced, one in each line. */
+/** The ids under which the server continued after it was fenced, one per line. */
 const LATER_IDS_NAME = "later-instance-ids";
 const RECOVERY_LOCK_NAME = ".recovery";
 /** Cleaning up after one server takes seconds at most. */
 const RECOVERY_TURN_MS = 60_000;
 const CGROUP_PARENT = "/sandboxer";
 const FOLDERS = ["state", "filestore", "sandboxes", "tmp"];
-/** Longer than it takes to make a run directory; one without its folders may be just being made. */
+/** Longer than it takes to create a run directory; an incomplete one may still be being created. */
 const BEING_MADE_MS = 60_000;
 
 /**
- * The runtime files of one server process, in a folder of its own that is held by a lock which dies with the process.
- * A folder whose lock is free belongs to a dead server: what it left is ended and removed, and nothing else is touched.
+ * The runtime files of one server process, in its own folder with a lock that dies with the process. A folder with a
+ * free lock belongs to a dead server: its leftovers are ended and removed, and nothing else is touched.
  */
 export class RunDirectory {
   readonly path: string;
   readonly instanceId: string;
   readonly cgroupPath: string;
-  /** The cgroups that runsc is to be in, besides its sandbox's; see `service-cgroup.ts`. */
+  /** The cgroups for runsc, besides its sandbox's; see `service-cgroup.ts`. */
   readonly attachedCgroups: readonly string[];
   readonly #lock: FileLock;
 
@@ -67,7 +67,7 @@ export class RunDirectory {
     return join(this.path, "sandboxes", containerId);
   }
 
-  /** The server goes on under another id; its folder, cgroups and networks keep the name of the first. */
+  /** The server continues under another id; its folder, cgroups and networks keep the first name. */
   async noteLaterId(instanceId: string): Promise<void> {
     await appendFile(join(this.path, LATER_IDS_NAME), `${instanceId}\n`);
   }
@@ -79,12 +79,12 @@ export class RunDirectory {
   }
 }
 
-/** Cleans up after dead servers; gives the ids of those, so that their leases can be ended at once. */
+/** Cleans up after dead servers; returns their ids, so that their leases can be ended at once. */
 export async function recoverRunDirectories(parent: string): Promise<string[]> {
   const found = await readdir(parent).catch(() => undefined);
   await removeForgottenCgroups(CGROUP_PARENT, new Set(found), () => foldersHeldBy(LOCK_NAME));
   if (found === undefined) return [];
-  // One at a time: two that look into the same folder would get in each other's way when they remove it.
+  // One at a time: two that clean the same folder would interfere.
   const turn = await acquireFileLock(join(parent, RECOVERY_LOCK_NAME), { waitMs: RECOVERY_TURN_MS });
   if (turn === undefined) return [];
   try {
@@ -98,7 +98,7 @@ export async function recoverRunDirectories(parent: string): Promise<string[]> {
   }
 }
 
-/** All ids of the dead server whose folder it was; none if it was not. */
+/** All ids of the dead server that owned the folder; none if the server lives. */
 async function recover(path: string, instanceId: string): Promise<string[]> {
   const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
   if (lock === undefined) return [];
@@ -108,10 +108,10 @@ async function recover(path: string, instanceId: string): Promise<string[]> {
   await lock.release();
   if (!abandoned) return [];
   await rm(path, { recursive: true, force: true, maxRetries: 5 });
-  // A program that the server was just starting when it died may have begun meanwhile. Later ones find no folder, and end.
+  // A program that the dying server just started may have begun meanwhile. Later ones find no folder, and end.
   await endProcesses(path, instanceId);
   await rm(path, { recursive: true, force: true, maxRetries: 5 });
-  // What comes after the last end of a line was not written to its end.
+  // An unterminated last line is incomplete.
   return [instanceId, ...laterIds.split("\n").slice(0, -1)];
 }
 
@@ -135,15 +135,15 @@ async function endProcesses(path: string, instanceId: string): Promise<void> {
   while (performance.now() < deadlineMs) {
     const left = await processesNaming([`\0--root=${path}/`, networkName(instanceId)]);
     for (const pid of left) killQuietly(pid);
-    // What was killed leaves its cgroup a moment later.
+    // Killed processes leave their cgroup a moment later.
     if (left.length === 0 && (await removeCgroups(cgroupPathOf(instanceId)))) return;
     await delay(20);
   }
 }
 
 /**
- * Every runsc process of a server, its sandboxes and gofers included, is told where the server keeps their state; what
- * sets up a sandbox's network is told the name of that.
+ * Every runsc process of a server, including sandboxes and gofers, has the server's state folder in its arguments; the
+ * network tools have its name.
  */
 async function processesNaming(texts: readonly string[]): Promise<number[]> {
   const found: number[] = [];
@@ -156,9 +156,8 @@ async function processesNaming(texts: readonly string[]): Promise<number[]> {
 }
 
 /**
- * The names of the folders, wherever they are on this machine, in which a process that lives holds the lock file
- * `lockName`. Locks are not told by asking for them: that would need to know where the folders are, and disturb their
- * holders.
+ * The names of the folders, anywhere on this machine, in which a live process holds the lock file `lockName`. Locks are
+ * not tested by acquiring them: that would need the folders' paths, and disturb their holders.
  */
 export async function foldersHeldBy(lockName: string): Promise<ReadonlySet<string>> {
   const files = (await Promise.all([...(await lockHolders())].map(openFilesOf))).flat();

@@ -5,27 +5,27 @@ export type Platform = "systrap" | "ptrace" | "kvm";
 
 export interface RunscOptions {
   readonly path: string;
-  /** Where runsc and what starts it look for programs. */
+  /** The search path of runsc and its launcher. */
   readonly searchPath: string;
   readonly platform: Platform;
-  /** Where runsc keeps the state of its containers. */
+  /** Folder of runsc's container state. */
   readonly stateDirectory: string;
-  /** Where the writable layers of root filesystems live, one unlinked file for each sandbox. */
+  /** Folder of the writable layers of root filesystems, one unlinked file for each sandbox. */
   readonly filestoreDirectory: string;
-  /** How large the writable layer may become; absent: the engine cannot limit it. */
+  /** The maximum size of the writable layer; absent: the engine cannot limit it. */
   readonly diskLimitBytes?: number | undefined;
   readonly network: "none" | "sandbox";
   readonly useCgroups: boolean;
-  /** Cgroups that attached commands, and all that they start, are to be in. */
+  /** Cgroups for attached commands and their children. */
   readonly attachedCgroups: readonly string[];
 }
 
-/** Enters the cgroups that come before the "--", and becomes the command after it. */
+/** Enters the cgroups before the "--", and execs the command after it. */
 const ENTER_CGROUPS = 'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs"; shift; done 2>/dev/null; shift; exec "$@"';
 
 const ERROR_BYTES = 16 * 1024;
 
-/** runsc's command line. Commands are argv arrays; none of them carries anything secret. */
+/** runsc's command line. Commands are argv arrays without secrets. */
 export class Runsc {
   readonly #options: RunscOptions;
 
@@ -33,11 +33,11 @@ export class Runsc {
     this.#options = options;
   }
 
-  /** Runs a command to its end; a failure is an error with runsc's own first words. */
+  /** Runs a command to its end; a failure is an error with runsc's own message. */
   async command(args: readonly string[], options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<string> {
     const child = spawn(this.#options.path, [...this.#globalFlags(), ...args], {
       stdio: ["ignore", "pipe", "pipe"],
-      // A group of its own: a signal to the server's group must not end a save half-way.
+      // Its own process group: a signal to the server's group must not end a save half-way.
       detached: true,
       env: this.#environment(),
       timeout: options.timeoutMs ?? 120_000,
@@ -53,8 +53,8 @@ export class Runsc {
   }
 
   /**
-   * Starts an attached command, which lives as long as its sandbox does, and no longer than this process: a paused
-   * sandbox cannot see the end of its pipes. `setpriv` asks the kernel for that and becomes runsc.
+   * Starts an attached command, which lives as long as its sandbox, and no longer than this process: a paused sandbox
+   * cannot see the end of its pipes. `setpriv` asks the kernel for that and execs runsc.
    */
   attached(args: readonly string[], stdio: StdioOptions): AttachedRunsc {
     const { path, attachedCgroups } = this.#options;
@@ -65,7 +65,9 @@ export class Runsc {
     return { child, lastWords: lastWords(child), exited: exitOf(child) };
   }
 
-  /** Nothing of the server's: runsc hands what it has to gofers, and a hole in gVisor would show it to a sandbox. */
+  /**
+   * Nothing of the server's environment: runsc passes it to gofers, and a hole in gVisor would show it to a sandbox.
+   */
   #environment(): Record<string, string> {
     return { PATH: this.#options.searchPath };
   }
@@ -89,7 +91,7 @@ export interface AttachedRunsc {
   lastWords(): string;
 }
 
-/** A runsc command that failed, with the line that says why. */
+/** A failed runsc command, with the line that says why. */
 export class RunscError extends SandboxerError {
   readonly exitCode: number;
 
@@ -101,7 +103,7 @@ export class RunscError extends SandboxerError {
   }
 }
 
-/** The line that says what went wrong; what follows it is a Go stack. */
+/** The line with the error; a Go stack follows it. */
 export function firstReason(stderr: string): string {
   const lines = stderr.split("\n").map((line) => line.trim());
   const telling = lines.filter(
@@ -118,7 +120,7 @@ function lastWords(child: ChildProcess): () => string {
   let text = "";
   child.stderr?.on("data", (chunk: Buffer) => {
     text += chunk.toString("utf8");
-    // The first words name the cause, the last ones the end; the middle of a long text is neither.
+    // The start names the cause, the end the failure; the middle of a long text is neither.
     if (text.length > 2 * ERROR_BYTES) text = `${text.slice(0, ERROR_BYTES)}\n…\n${text.slice(-ERROR_BYTES / 2)}`;
   });
   return () => text;

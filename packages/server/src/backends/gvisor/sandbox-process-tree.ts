@@ -5,12 +5,12 @@ import type { AttachedRunsc } from "./runsc.ts";
 const REAP_TIMEOUT_MS = 3_000;
 
 /**
- * Ends a sandbox by its kernel. The attached runsc sees that at once and reaps it; if runsc itself were killed, its
- * children would wait for the machine's PID 1 to reap them, which can take seconds.
+ * Ends a sandbox through its kernel. The attached runsc sees that at once and reaps it; if runsc itself were killed,
+ * its children would wait for the machine's PID 1 to reap them, which can take seconds.
  */
 export async function endSandboxProcesses(attached: AttachedRunsc): Promise<void> {
   const { child, exited } = attached;
-  // After its exit, its number may be another's.
+  // After its exit, its pid may be reused.
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return void (await exited);
   const kernelPid = await findKernelPid(child.pid);
   if (kernelPid === undefined) child.kill("SIGKILL");
@@ -20,7 +20,7 @@ export async function endSandboxProcesses(attached: AttachedRunsc): Promise<void
   clearTimeout(timer);
 }
 
-/** The process of gVisor's kernel for a sandbox: a child of the attached runsc, by whichever of its threads. */
+/** The process of gVisor's kernel for a sandbox: a child of any thread of the attached runsc. */
 export async function findKernelPid(attachedPid: number): Promise<number | undefined> {
   for (const thread of await readdir(`/proc/${attachedPid}/task`).catch(() => [])) {
     const children = await readFile(`/proc/${attachedPid}/task/${thread}/children`, "utf8").catch(() => "");
@@ -32,7 +32,7 @@ export async function findKernelPid(attachedPid: number): Promise<number | undef
   return undefined;
 }
 
-/** How much of the disk a sandbox's writable layer takes. The layer is an unlinked file that its kernel holds open. */
+/** The disk use of a sandbox's writable layer. The layer is an unlinked file that its kernel holds open. */
 export class Filestore {
   readonly #kernelPid: number;
   readonly #directory: string;

@@ -28,7 +28,7 @@ const RESTORED_HOOK = `${WORKING_FOLDER}/.sandboxer/restored`;
 
 export interface StarterOptions {
   readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
-  /** Where programs are looked for; absent: in the usual folders. */
+  /** The search path of programs; absent: the usual folders. */
   readonly searchPath?: string;
   readonly platform: Platform;
   readonly agentPath: string;
@@ -37,11 +37,11 @@ export interface StarterOptions {
   readonly defaultImage: string;
   readonly imageDirectories: readonly string[];
   readonly defaultResources: CompleteResources;
-  /** What all sandboxes are held to together; absent: nothing. */
+  /** The common limit of all sandboxes; absent: none. */
   readonly allMemoryBytes?: number;
   /** See the agent's dead man's switch; 0: none. */
   readonly heartbeatMs: number;
-  /** A sandbox in which nothing runs dozes after so long without a request; absent or 0: never. */
+  /** How long a sandbox with nothing running may go without a request before it dozes; absent or 0: never. */
   readonly dozeAfterMs?: number;
   /** Absent: it is not allowed. */
   readonly network?: NetworkSupport;
@@ -52,14 +52,14 @@ export interface Machine {
   readonly cgroups: CgroupVersion;
   readonly cpuFeatures: readonly string[];
   readonly loadsInBackground: boolean;
-  /** Whether the engine holds the writable layer to a size; otherwise it is watched. */
+  /** Whether the engine limits the size of the writable layer; otherwise it is watched. */
   readonly limitsDisk: boolean;
 }
 
-/** For sandboxes that are started ahead of the need: see {@link Launch}. */
+/** For the warm pool: see {@link Launch}. */
 type Unhurried = Pick<Launch, "hurry" | "held">;
 
-/** Starts sandboxes, whoever they are for. On failure nothing is left of one. */
+/** Starts sandboxes for any purpose. On failure nothing is left of one. */
 export class SandboxStarter {
   readonly images: ImageResolver;
   readonly networkSupport: NetworkSupport;
@@ -85,7 +85,7 @@ export class SandboxStarter {
     this.#network = support.ok ? new ServerNetwork(support.tools, options.runDirectory) : undefined;
   }
 
-  /** Refuses what this machine cannot give any sandbox. */
+  /** Refuses what this machine cannot offer. */
   check(request: AcquireRequest): void {
     const { network, resources } = request.spec;
     if (network !== "none" && !this.networkSupport.ok) throw notSupported(this.networkSupport);
@@ -139,7 +139,7 @@ export class SandboxStarter {
       { network, whyNoNetwork, engineVersion: engine.version, platform, cpuFeatures },
       rootFilesystem.identity,
     );
-    // After what differs: an image with a network is refused for that.
+    // After the differences: an image with a network is refused for those.
     this.check(request);
     const paths = memberPaths(snapshot, [...ENGINE_MEMBERS, CONFIG_MEMBER, AGENT_MEMBER]);
     const agent = await placeSavedAgent(paths[AGENT_MEMBER]!, wanted.agent_sha256, cacheDirectory);
@@ -153,7 +153,7 @@ export class SandboxStarter {
     });
   }
 
-  /** A fresh one, however it was got, with the files of a snapshot. */
+  /** A fresh one, from wherever, with the files of a snapshot. */
   async withFiles(snapshot: SnapshotPayload, fresh: () => Promise<GvisorSandbox>): Promise<GvisorSandbox> {
     const paths = memberPaths(snapshot, [FILES_MEMBER]);
     const sandbox = await fresh();
@@ -166,12 +166,12 @@ export class SandboxStarter {
     }
   }
 
-  /** For nobody yet. */
+  /** For the pool. */
   async freshAhead(request: AcquireRequest, signal: AbortSignal, hurry: AbortSignal): Promise<GvisorSandbox> {
     return refuseHook(await this.fresh(request, { signal }, { hurry }));
   }
 
-  /** With a saved state, for nobody yet. */
+  /** With a saved state, for the pool. */
   async stateAhead(
     request: AcquireRequest,
     state: PreparedState,
@@ -259,8 +259,8 @@ function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Recor
 }
 
 /**
- * Ends a fresh sandbox whose files have a program to run after a restore: it would run when the sandbox that was started
- * ahead becomes somebody's, and one that is started for them does not run it.
+ * Ends a pooled fresh sandbox whose files have a program to run after a restore: it would run when the sandbox is
+ * handed out, while a newly started one would not run it.
  */
 async function refuseHook(sandbox: GvisorSandbox): Promise<GvisorSandbox> {
   const found = await sandbox.rootFiles.stat(RESTORED_HOOK).then(

@@ -12,7 +12,7 @@ const Mount = z
   })
   .refine(showsNothingOfTheHost, "is not a mount of this server's");
 
-/** runsc takes every mount with the option `bind` for one of a folder of the host, whatever its type says. */
+/** runsc treats every mount with the option `bind` as a host folder, whatever its type. */
 function showsNothingOfTheHost({
   type,
   source,
@@ -27,8 +27,8 @@ function showsNothingOfTheHost({
 }
 
 /**
- * The parts of an OCI runtime configuration that are written here, and nothing else: an image comes from a store, and
- * other parts would let it run programs of the host (hooks) or reach its devices.
+ * Only the parts of an OCI runtime configuration that are written here: an image comes from a store, and other parts
+ * would let it run programs of the host (hooks) or access its devices.
  */
 const Spec = z.strictObject({
   ociVersion: z.string(),
@@ -56,7 +56,7 @@ const Spec = z.strictObject({
 export type OciMount = z.infer<typeof Mount>;
 export type OciSpec = z.infer<typeof Spec>;
 
-/** With paths of namespaces, which no image may bring along. */
+/** With paths of namespaces, which no image may contain. */
 export type RunnableSpec = Omit<OciSpec, "linux"> & {
   readonly linux: Omit<OciSpec["linux"], "namespaces"> & {
     readonly namespaces: readonly { readonly type: string; readonly path?: string }[];

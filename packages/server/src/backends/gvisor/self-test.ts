@@ -9,7 +9,7 @@ export interface SelfTestOptions {
   readonly runscPath: string;
   readonly platform: Platform;
   readonly agentPath: string;
-  /** Scratch space; what the test leaves there is removed. */
+  /** Scratch space; leftovers of the test are removed. */
   readonly directory: string;
   readonly timeoutMs: number;
 }

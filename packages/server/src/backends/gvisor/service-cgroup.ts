@@ -2,13 +2,13 @@ import { access, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CGROUP_MOUNT } from "./cgroups.ts";
 
-/** Beside the sandboxes' own cgroups, which count and limit what is in them. */
+/** Beside the sandboxes' own cgroups, which measure and limit their contents. */
 const FOLDER = "attached";
 
 /**
- * The cgroups, one for each hierarchy that systemd watches, that runsc has to be in to live on when systemd stops this
- * server: by default it signals every process of the service at once, and runsc would end before its sandbox is saved.
- * None where the server is not run by systemd, or may not make them.
+ * The cgroups, one for each hierarchy that systemd watches, that runsc must be in to survive when systemd stops this
+ * server: by default systemd signals every process of the service at once, and runsc would end before its sandbox is
+ * saved. None if the server is not run by systemd, or may not create them.
  */
 export async function cgroupsOutsideOfService(cgroupPath: string): Promise<string[]> {
   const own = await readFile("/proc/self/cgroup", "utf8").catch(() => "");
@@ -17,7 +17,7 @@ export async function cgroupsOutsideOfService(cgroupPath: string): Promise<strin
   return made.flat();
 }
 
-/** What is no hierarchy of cgroups has no such file. */
+/** A folder that is not a cgroup hierarchy has no such file. */
 async function make(folder: string): Promise<boolean> {
   try {
     await mkdir(folder, { recursive: true });
@@ -28,7 +28,7 @@ async function make(folder: string): Promise<boolean> {
   }
 }
 
-/** Where the hierarchies are mounted in which this process belongs to a service or a scope of systemd's. */
+/** The mount points of the hierarchies in which this process belongs to a systemd service or scope. */
 export function hierarchiesOfService(ownCgroups: string): string[] {
   return ownCgroups.split("\n").flatMap((line) => {
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];

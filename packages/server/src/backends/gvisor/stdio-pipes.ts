@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 const execFileAsync = promisify(execFile);
-/** Node's own 64 KiB would cut nearly every frame of output in two. */
+/** Node's own 64 KiB would split nearly every frame of output. */
 const READ_BYTES = 256 * 1024;
 
 export interface StdioPipes {
   /** To the agent. */
   readonly input: Socket;
-  /** From the agent. Its chunks do not last: the next one is in the same memory. */
+  /** From the agent. Its chunks are only valid until the next one: they share memory. */
   readonly output: Socket;
   /** The sandbox's ends, for `spawn`; closed here once it has them. */
   readonly childInput: number;
@@ -21,22 +21,20 @@ export interface StdioPipes {
   closeChildEnds(): void;
 }
 
-/**
- * Pipes made ahead of the need: making a pair takes two programs, which is 5 to 15 ms that nobody has to wait for.
- */
+/** Pipes that are created in advance: a pair takes two programs, 5 to 15 ms. */
 export class PipeSupply {
   readonly #directory: string;
   readonly #agentPath: string;
   #next: Promise<StdioPipes> | undefined;
   #closed = false;
 
-  /** `agentPath` is this server's own agent, which is also the program that makes a pipe larger. */
+  /** `agentPath` is this server's own agent, which is also the program that enlarges a pipe. */
   constructor(directory: string, agentPath: string) {
     this.#directory = directory;
     this.#agentPath = agentPath;
   }
 
-  /** Begins to make a pair, unless one is there or on its way. */
+  /** Starts creating a pair, unless one exists or is in progress. */
   prepare(): void {
     if (this.#closed) return;
     this.#next ??= openStdioPipes(this.#directory, this.#agentPath);
@@ -61,9 +59,9 @@ export class PipeSupply {
 }
 
 /**
- * Real pipes for the agent. Node connects a child by socket pairs, and gVisor cannot save a connected host socket.
- * Each end is open once, here or in the sandbox, so that the death of either side is an end of file on the other.
- * Opening does not block: the read ends come first and do not wait for a writer.
+ * Real pipes for the agent. Node connects a child by socket pairs, and gVisor cannot save a connected host socket. Each
+ * end is open once, here or in the sandbox, so that the death of either side is an end of file on the other. Opening
+ * does not block: the read ends come first and do not wait for a writer.
  */
 export async function openStdioPipes(directory: string, agentPath?: string): Promise<StdioPipes> {
   const name = randomUUID();
@@ -96,14 +94,14 @@ export async function openStdioPipes(directory: string, agentPath?: string): Pro
   }
 }
 
-/** Gives pipes room for 1 MiB, so that a burst is one turn of this process. Node cannot; the agent can. */
+/** Enlarges pipes to 1 MiB, so that a burst is one turn of this process. Node cannot do it; the agent can. */
 async function enlarge(output: number, input: number, agentPath: string): Promise<void> {
   const program = spawn(agentPath, ["grow-pipe"], { stdio: [output, input, "ignore"] });
   // A pipe of the usual size works too.
   await new Promise((resolve) => program.once("error", resolve).once("exit", resolve));
 }
 
-/** Reads into one buffer of its own: a chunk is what it is until its listeners have returned. */
+/** Reads into one buffer: a chunk is valid until its listeners have returned. */
 function reader(descriptor: number): Socket {
   const options: SocketConstructorOpts & { onread: object } = {
     fd: descriptor,

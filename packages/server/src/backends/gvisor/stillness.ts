@@ -6,19 +6,19 @@ import type { Doze } from "./doze.ts";
 /** Most captured sandboxes have ended by then. */
 const QUIET_MS = 10_000;
 
-/** The ways in which a sandbox is held still: its agent silent, its processes frozen, and everything inside paused. */
+/** The ways in which a sandbox is frozen: its agent silent, its processes frozen, and everything inside paused. */
 export class Stillness {
   readonly #agent: AgentClient;
   readonly #runsc: Runsc;
   readonly #containerId: string;
   readonly #doze: Doze;
-  /** runsc refuses to pause what is paused and to resume what runs, so one step comes after the other. */
+  /** runsc refuses to pause a paused and to resume a running one, so steps run one after the other. */
   readonly #steps = new SerialQueue();
   /** Its user wants it paused; the rest is what a save needs, and ends with it. */
   #held = false;
   #silent = false;
   #frozen = false;
-  /** By runsc, or because it dozed already and is kept so. */
+  /** Paused by runsc, or because it dozed already and is kept so. */
   #paused: "by runsc" | "dozing" | undefined;
   #pauseTimer: NodeJS.Timeout | undefined;
 
@@ -30,9 +30,9 @@ export class Stillness {
   }
 
   /**
-   * Captures everything while nothing is in the agent's pipes and nobody hears of what goes on inside, which lasts until
-   * {@link release}; gives when that began. One step with what it needs: who wants it held meanwhile would stop the
-   * kernel that runsc waits for. What could be heard otherwise is `paused` before.
+   * Captures everything while the agent's pipes are empty and nobody sees activity inside, until {@link release};
+   * returns when that began. One step together with its preparation: a concurrent hold would stop the kernel that runsc
+   * waits for. Anything that could be observed otherwise is `paused` before.
    */
   capture(work: () => Promise<void>, { paused }: { readonly paused: boolean }): Promise<number> {
     return this.#step(async () => {
@@ -47,7 +47,7 @@ export class Stillness {
     });
   }
 
-  /** Does something while nothing inside goes on but the agent, which still answers. It stays so until {@link release}. */
+  /** Runs work while only the agent runs inside, which still answers. It stays so until {@link release}. */
   whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#step(async () => {
       await this.#meetAgent();
@@ -69,9 +69,9 @@ export class Stillness {
   }
 
   /**
-   * Pauses a captured sandbox, for which nobody waits. Where nothing seems to run inside, gVisor's kernel is only stopped,
-   * which costs nothing: most end a moment later. A pause by runsc takes a process, and half as much of the processor as
-   * the capture; but what runs without a system call, unknown to the server, goes on until then.
+   * Pauses a captured sandbox that nobody waits for. If nothing seems to run inside, gVisor's kernel is only stopped,
+   * which costs nothing: most end a moment later. A pause by runsc takes a process, and half as much CPU as the
+   * capture; but a process that makes no system calls, unknown to the server, runs until then.
    */
   pauseSoon(): void {
     const pause = async (): Promise<void> => {
@@ -83,7 +83,7 @@ export class Stillness {
       this.#pauseTimer = setTimeout(() => void this.#step(pause).catch(() => {}), QUIET_MS);
       this.#pauseTimer.unref();
     };
-    // In its turn: runsc would wait for ever for a kernel that is stopped in the middle of another step.
+    // In its turn: runsc would wait forever for a kernel that is stopped in the middle of another step.
     void this.#step(async () => {
       if (!this.#agent.busy && this.#stopKernel()) pauseLater();
       else await pause();
@@ -95,20 +95,20 @@ export class Stillness {
     clearTimeout(this.#pauseTimer);
   }
 
-  /** After the steps that are under way, taken or failed. */
+  /** After the steps in progress, whether they succeed or fail. */
   settled(): Promise<void> {
     return this.#steps.run(async () => {});
   }
 
   /**
-   * Ends what a save needed. One that is held stays paused, and its agent as it is until {@link letGo}: to let that go
-   * on, everything inside would have to go on for a moment.
+   * Ends what a save needed. A held one stays paused, and its agent as it is until {@link letGo}: to continue the
+   * agent, everything inside would have to run for a moment.
    */
   release(): Promise<void> {
     return this.#step(() => (this.#held ? this.#pauseAndStop() : this.#goOn()));
   }
 
-  /** One that is held still in any way must be neither woken nor doze off by what else goes on. */
+  /** A frozen sandbox must neither be woken nor doze off by other activity. */
   #step<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#steps.run(async () => {
       try {
@@ -144,13 +144,13 @@ export class Stillness {
     this.#paused = "by runsc";
   }
 
-  /** For a pause in which runsc has nothing to do with it: it could not answer. */
+  /** For a pause without runsc: it could not answer. */
   async #pauseAndStop(): Promise<void> {
     await this.#pause();
     this.#doze.keepStopped();
   }
 
-  /** False where the kernel is not known, or may not be stopped. */
+  /** False if the kernel process is unknown, or may not be stopped. */
   #stopKernel(): boolean {
     this.#doze.keepStopped();
     if (this.#doze.dozing) this.#paused ??= "dozing";
@@ -163,7 +163,7 @@ export class Stillness {
     this.#paused = undefined;
   }
 
-  /** What fails on a sandbox that has ended fails for that reason. */
+  /** Failures on a sandbox that has ended report that reason. */
   async #command(name: "pause" | "resume"): Promise<void> {
     if (this.#agent.failure !== undefined) throw this.#agent.failure;
     try {

@@ -4,7 +4,7 @@ export type OutputStream = OutputChunk["stream"];
 
 /** The bounds of the agent (agent/PROTOCOL.md, "Output log"). */
 export const OUTPUT_BOUNDS = { unacknowledgedBytes: 1 << 20, retainedBytes: 256 << 10, chunkBytes: 64 << 10 };
-/** Small writes are kept together up to this size, so that a printer of short lines costs bytes, not objects. */
+/** Small writes are joined up to this size, so that short lines cost bytes, not objects. */
 const MERGE_BYTES = 4096;
 
 interface LogChunk {
@@ -21,16 +21,16 @@ export interface OutputLogState {
   readonly finished: boolean;
 }
 
-/** Both streams of a process in one log; offsets count its bytes. Takes no more than the bound allows. */
+/** Both streams of a process in one log; offsets count its bytes. It is bounded. */
 export class OutputLog {
   #chunks: LogChunk[] = [];
   #end = 0;
   #acknowledged = 0;
   #finished = false;
-  /** The beginning of a character whose rest has not been written. */
+  /** The beginning of an incomplete character. */
   readonly #carry: Record<OutputStream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   readonly #waiting = new Set<() => void>();
-  /** Who follows it now. */
+  /** The current reader. */
   #reader: object | undefined;
 
   get end(): number {
@@ -43,7 +43,7 @@ export class OutputLog {
     return this.#end - (this.#chunks[0]?.offset ?? this.#end);
   }
 
-  /** How many of the bytes were taken; fewer than given when the log is full. */
+  /** How many bytes were accepted; fewer than given if the log is full. */
   append(stream: OutputStream, data: Uint8Array): number {
     const held = this.#carry.stdout.length + this.#carry.stderr.length;
     const room = OUTPUT_BOUNDS.unacknowledgedBytes - (this.#end - this.#acknowledged) - held;
@@ -52,7 +52,7 @@ export class OutputLog {
     let rest: Buffer = Buffer.concat([this.#carry[stream], taken]);
     let whole = completeLength(rest);
     while (whole > 0) {
-      // What precedes the end of `whole` is as whole as it will be.
+      // Everything before the end of `whole` is complete.
       const cut =
         whole <= OUTPUT_BOUNDS.chunkBytes ? whole : completeLength(rest.subarray(0, OUTPUT_BOUNDS.chunkBytes));
       this.#push(stream, rest.subarray(0, cut));
@@ -64,7 +64,7 @@ export class OutputLog {
     return taken.length;
   }
 
-  /** No more output will come: cut characters go out as they are. */
+  /** No more output will come: incomplete characters are sent unchanged. */
   finish(): void {
     for (const stream of ["stdout", "stderr"] as const) {
       if (this.#carry[stream].length > 0) this.#push(stream, this.#carry[stream]);
@@ -81,7 +81,7 @@ export class OutputLog {
     if (kept > 0) this.#chunks.splice(0, kept);
   }
 
-  /** The bytes from `offset` to the end of their chunk, or from the oldest byte when those are gone. */
+  /** The bytes from `offset` to the end of their chunk, or from the oldest byte if those were dropped. */
   at(offset: number): OutputChunk | undefined {
     const chunk = this.#chunks.find((candidate) => candidate.offset + candidate.data.length > offset);
     if (chunk === undefined) return undefined;
@@ -91,7 +91,7 @@ export class OutputLog {
 
   /**
    * Follows it to its end. The first `next` makes this the reader and ends the older one. `mayRead`: whether anything
-   * arrives now; it throws where what arrived is not read any more. `failure`: thrown once all that arrived is read.
+   * arrives now; it throws if output is no longer read. `failure`: thrown once everything that arrived was read.
    */
   async *follow(
     { from = this.#acknowledged, signal }: { readonly from?: number; readonly signal?: AbortSignal },
@@ -167,7 +167,7 @@ export class OutputLog {
   }
 }
 
-/** How many bytes of `bytes` can go without cutting a UTF-8 character at the end. */
+/** How many bytes of `bytes` can be used without cutting a UTF-8 character at the end. */
 function completeLength(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -3,13 +3,13 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, CostEstimate } from "../backend.ts";
 import type { ExtensionHandle, ExtensionRecord, ExtensionSnapshot, SandboxExtension } from "../extension/extension.ts";
 
-/** Nobody answers at it, by RFC 2606. */
+/** An address that never answers, by RFC 2606. */
 const ENDPOINT = "https://stub.invalid";
 const PRICE = /^\d{1,9}(\.\d{1,9})?$/;
 
 /**
- * Stands for a provider that is paid for: endpoints that lead nowhere, records for snapshots, and prices from the
- * placement. Routing and payments are tried with it.
+ * Simulates a paid provider: endpoints that lead nowhere, records for snapshots, and prices from the placement. For
+ * testing routing and payments.
  */
 export class SaasStubExtension implements SandboxExtension {
   readonly name = "saas-stub";
@@ -32,7 +32,7 @@ export class SaasStubExtension implements SandboxExtension {
     return { ...handle, snapshot_id: randomUUID() };
   }
 
-  /** A fresh endpoint, which remembers where it came from. */
+  /** A fresh endpoint, with its origin. */
   async restoreFromSnapshot(request: AcquireRequest, { record }: ExtensionSnapshot): Promise<ExtensionHandle> {
     const { snapshot_id: snapshotId } = record;
     if (snapshotId === undefined) {

@@ -7,7 +7,7 @@ export const POOL_START = "10.213.";
 export const SLOTS = 16_384;
 
 export interface LinkAddresses {
-  /** The host's end. Its name is the claim on the addresses: the kernel gives a name to one link only. */
+  /** The host's end. Its name is the claim on the addresses: the kernel allows a name for one link only. */
   readonly link: string;
   readonly host: string;
   readonly sandbox: string;
@@ -19,7 +19,7 @@ export function addressesOf(slot: number): LinkAddresses {
   return { link: `${LINK_PREFIX}${slot}`, host: address(1), sandbox: address(2) };
 }
 
-/** An interface of the host that is in the pool and is not a sandbox's. */
+/** An interface of the host that is in the pool but does not belong to a sandbox. */
 export function poolConflict(interfaces = networkInterfaces()): string | undefined {
   const foreign = Object.entries(interfaces).filter(([name]) => !name.startsWith(LINK_PREFIX));
   return foreign.find(([, addresses]) => addresses?.some(({ address }) => address.startsWith(POOL_START)))?.[0];

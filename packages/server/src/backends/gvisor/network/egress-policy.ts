@@ -3,7 +3,7 @@ import { LINK_PREFIX } from "./names.ts";
 
 /**
  * Not the outside: this host, private networks, carriers' networks, link-local (cloud metadata), Azure's own services
- * (168.63.129.16), protocol assignments, networks for benchmarks, multicast, reserved.
+ * (168.63.129.16), protocol assignments, benchmark networks, multicast, reserved.
  */
 const BLOCKED = [
   "0.0.0.0/8",
@@ -21,9 +21,9 @@ const BLOCKED = [
 ];
 
 /**
- * One table of nftables for each server. It names no sandbox: it holds for every link that begins like a sandbox's, so
- * there is no moment in which a sandbox has a link and no policy. An accept in it decides for this table only; what
- * other tables of the host drop stays dropped.
+ * One nftables table for each server. It names no sandbox: it applies to every link with a sandbox's prefix, so a
+ * sandbox never has a link without a policy. An accept in it decides for this table only; drops of the host's other
+ * tables still apply.
  */
 export function egressPolicy(table: string, nameservers: readonly string[]): string {
   const sandboxes = `"${LINK_PREFIX}*"`;
@@ -31,7 +31,7 @@ export function egressPolicy(table: string, nameservers: readonly string[]): str
     nameservers.length === 0
       ? ""
       : `ip daddr { ${nameservers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
-  // The first two lines make it the same whether there was one before or not.
+  // The first two lines make the result the same whether a table existed or not.
   return `
 add table inet ${table}
 delete table inet ${table}

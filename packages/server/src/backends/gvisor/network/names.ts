@@ -1,8 +1,8 @@
-/** How the host's ends of all sandboxes' links begin, whichever server they belong to. */
+/** The prefix of the host's ends of all sandboxes' links, whichever server they belong to. */
 export const LINK_PREFIX = "sandboxer-";
 export const NAMESPACE_FOLDER = "/run/netns";
 
-/** The server's own table, and how the names of its sandboxes' namespaces begin. */
+/** The server's own table, and the prefix of its sandboxes' namespaces. */
 export function networkName(instanceId: string): string {
   return `sandboxer-${instanceId}`;
 }

@@ -7,7 +7,7 @@ import type { AgentFiles } from "../../agent/agent-files.ts";
 const RESOLVER_FILE = "/etc/resolv.conf";
 const ENOENT = 2;
 
-/** The host's nameservers that a sandbox can ask: of IPv4, and not on the host itself, which sandboxes cannot reach. */
+/** The host's nameservers that a sandbox can reach: IPv4, and not on the host itself. */
 export async function hostNameservers(): Promise<string[]> {
   return reachableNameservers(await readFile(RESOLVER_FILE, "utf8").catch(() => ""), ownAddresses());
 }
@@ -20,7 +20,7 @@ export function reachableNameservers(resolverFile: string, ownAddresses: Readonl
   return [...new Set(usable)];
 }
 
-/** Whatever the root filesystem brings (often a link into nothing) makes way for the nameservers of this machine. */
+/** The nameservers of this machine replace the root filesystem's file (often a dangling link). */
 export async function writeResolverFile(files: AgentFiles, nameservers: readonly string[]): Promise<void> {
   await files.remove(RESOLVER_FILE).catch((error: unknown) => {
     if (errnoOf(error) !== ENOENT) throw error;

@@ -10,12 +10,12 @@ export interface NetworkTools {
   readonly nft: string;
 }
 
-/** Whether sandboxes here can have a network; where not, what is missing and what to do. */
+/** Whether sandboxes here can have network access; if not, what is missing and what to do. */
 export type NetworkSupport =
   | { readonly ok: true; readonly tools: NetworkTools }
   | { readonly ok: false; readonly reason: string; readonly remedy: string };
 
-/** Older ones take a namespace of their own for the host's on newer kernels, and refuse to start in it. */
+/** Older versions mistake a namespace of their own for the host's on newer kernels, and refuse to start in it. */
 const OLDEST_ENGINE_DATE = "20250101";
 
 export const NETWORK_NOT_ALLOWED = {

@@ -3,7 +3,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 
 const TIMEOUT_MS = 10_000;
 
-/** A program of iproute2 or nftables that failed, with its own words. */
+/** A failed program of iproute2 or nftables, with its own message. */
 export class ToolError extends SandboxerError {
   readonly stderr: string;
 
@@ -14,7 +14,7 @@ export class ToolError extends SandboxerError {
   }
 }
 
-/** Runs to the end. Everything is an argument, so that the process table tells whose work it is. */
+/** Runs to the end. Everything is an argument, so that the process table shows whose work it is. */
 export function runTool(program: string, ...args: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
     execFile(program, args, { timeout: TIMEOUT_MS, killSignal: "SIGKILL" }, (error, _stdout, stderr) => {

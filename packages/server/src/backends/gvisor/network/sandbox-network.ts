@@ -8,13 +8,13 @@ import { runTool, ToolError } from "./run-tool.ts";
 
 const USUAL_BYTES = 1500;
 
-/** The name inside is always the same: an image is bound to it. */
+/** The name inside is always the same: an image depends on it. */
 const INSIDE = "eth0";
 const CLAIM_ATTEMPTS = 64;
 
 /**
  * The namespace of one incarnation of a sandbox, with one end of a link in it. gVisor takes the address off that end
- * and answers for it itself, so a namespace is used once: a restore gets a new one, with another address.
+ * and uses it itself, so a namespace is used once: a restore gets a new one, with another address.
  */
 export class SandboxNetwork {
   readonly name: string;
@@ -33,11 +33,11 @@ export class SandboxNetwork {
 
   async create(): Promise<void> {
     await this.#prepare();
-    // First, because it is what the clean-up after a crash finds the rest by.
+    // First, because the clean-up after a crash finds the rest by it.
     await runTool(this.#ip, "netns", "add", this.name);
     const { link, host, sandbox } = await this.#claimLink(await hostLinkBytes());
     await runTool(this.#ip, "address", "add", `${host}/30`, "dev", link);
-    // A sandbox that sends with the address of another is not heard.
+    // A sandbox that uses the address of another is ignored.
     await writeFile(`/proc/sys/net/ipv4/conf/${link}/rp_filter`, "1");
     await runTool(this.#ip, "link", "set", link, "addrgenmode", "none", "up");
     await this.#inside("link", "set", "lo", "up");
@@ -46,12 +46,12 @@ export class SandboxNetwork {
     await this.#inside("route", "add", "default", "via", host);
   }
 
-  /** Also what was made by half, and what is gone already. */
+  /** Also half-created and already removed ones. */
   async remove(): Promise<void> {
     await removeNamespace(this.#ip, this.name);
   }
 
-  /** From a random place, so that an address is not soon another's: the outside may still be sending to it. */
+  /** From a random position, so that an address is not reused soon: the outside may still be sending to it. */
   async #claimLink(linkBytes: number): Promise<LinkAddresses> {
     const start = randomInt(SLOTS);
     for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt += 1) {
@@ -73,13 +73,13 @@ export class SandboxNetwork {
   }
 }
 
-/** The link goes through its end inside: by the host's name it could be another's, who claimed it meanwhile. */
+/** The link is removed through its inner end: the host's name could belong to another sandbox by now. */
 export async function removeNamespace(ip: string, name: string): Promise<void> {
   await runTool(ip, "-n", name, "link", "delete", INSIDE).catch(() => {});
   await runTool(ip, "netns", "delete", name).catch(() => {});
 }
 
-/** The largest packet on the host's way to the outside; larger ones from a sandbox would be lost or sent twice. */
+/** The MTU of the host's route to the outside; larger packets from a sandbox would be lost or fragmented. */
 async function hostLinkBytes(): Promise<number> {
   const routes = await readFile("/proc/net/route", "utf8").catch(() => "");
   // Interface, destination, gateway, … in hexadecimal: the default route's destination is 0.

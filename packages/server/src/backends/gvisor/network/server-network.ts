@@ -8,13 +8,13 @@ import type { NetworkTools } from "./network-support.ts";
 import { runTool } from "./run-tool.ts";
 import { removeNamespace, SandboxNetwork } from "./sandbox-network.ts";
 
-/** In the run directory, from before the first change to the host's network; says with what it is undone. */
+/** In the run directory, written before the first change to the host's network; says how to undo it. */
 const RECORD = "network.json";
 const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
 
 const Tools = z.object({ ip: z.string(), nft: z.string() });
 
-/** What the sandboxes of one server share: the firewall's table. Nothing is changed before the first one asks. */
+/** Shared by the sandboxes of one server: the firewall's table. Nothing is changed before the first one needs it. */
 export class ServerNetwork {
   readonly #tools: NetworkTools;
   readonly #runDirectory: { readonly path: string; readonly instanceId: string };
@@ -30,7 +30,7 @@ export class ServerNetwork {
     return new SandboxNetwork(name, this.#tools.ip, () => this.#prepare());
   }
 
-  /** For each sandbox again, because a reload of the host's own firewall removes the tables of others. */
+  /** For each sandbox again, because a reload of the host's own firewall removes foreign tables. */
   async #prepare(): Promise<void> {
     this.#recorded ??= writeFile(join(this.#runDirectory.path, RECORD), JSON.stringify(this.#tools));
     await this.#recorded;
@@ -41,7 +41,7 @@ export class ServerNetwork {
   }
 }
 
-/** Removes what a server has made, once nothing of it runs. Others may need the forwarding, so it stays. */
+/** Removes a server's network, once nothing of it runs. Others may need forwarding, so it stays. */
 export async function removeServerNetwork(path: string, instanceId: string): Promise<void> {
   const record = await readFile(join(path, RECORD), "utf8").catch(() => undefined);
   if (record === undefined) return;
@@ -52,7 +52,7 @@ export async function removeServerNetwork(path: string, instanceId: string): Pro
   await runTool(nft, "delete", "table", "inet", name).catch(() => {});
 }
 
-/** A record that was cut short by a crash was written before anything else was done. */
+/** A record that was truncated by a crash was written before anything else was done. */
 function readTools(record: string): NetworkTools {
   try {
     return Tools.parse(JSON.parse(record));

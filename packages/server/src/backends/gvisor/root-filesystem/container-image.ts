@@ -32,7 +32,9 @@ export async function dockerRootFilesystem(
   return { image, path, mounts: [], identity: { kind: "container image", digest, parts: { id: digest } } };
 }
 
-/** `oci:PATH:TAG`: an image in an OCI layout on this machine, unpacked by umoci (and fetched by skopeo for a registry). */
+/**
+ * `oci:PATH:TAG`: an image in an OCI layout on this machine, unpacked by umoci (and fetched by skopeo for a registry).
+ */
 export async function ociRootFilesystem(
   image: string,
   reference: string,

@@ -15,12 +15,12 @@ export async function directoryRootFilesystem(image: string, path: string): Prom
   return { image, path, mounts: [], identity: await treeIdentity("dir", path) };
 }
 
-/** Sandboxes see other filesystems there; where they are missing, gVisor makes them. */
+/** Sandboxes see other filesystems there; gVisor creates missing mount points. */
 const MOUNT_POINTS = new Set(["/proc", "/dev", "/sys", "/tmp", "/run", AGENT_FOLDER]);
 
 /**
  * Names, kinds, modes, owners, sizes and times of everything in the tree. A copy that keeps times has the same
- * identity, so that an image moves to another machine with its root filesystem.
+ * identity, so that an image can move to another machine with its root filesystem.
  */
 export async function treeIdentity(kind: string, root: string): Promise<RootFilesystemIdentity> {
   const parts: Record<string, string> = {};
@@ -37,7 +37,7 @@ async function describeTree(root: string, top: string): Promise<string> {
   let entries = 0;
   const visit = async (path: string): Promise<void> => {
     const info = await lstat(join(root, path));
-    // A folder's size and time depend on the filesystem and on mount points made in it.
+    // A folder's size and time depend on the filesystem and on mount points created in it.
     const content = info.isDirectory() ? "" : `${info.size} ${Math.floor(info.mtimeMs / 1000)}`;
     hash.update(`${path}\0${info.mode} ${info.uid} ${info.gid} ${content}\n`);
     entries += 1;

@@ -21,7 +21,7 @@ import { SANDBOX_USER, WORKING_FOLDER } from "../../agent/user-space.ts";
 
 /** Read-only parts of the host that programs need. No home, no keys, nothing of `/var`. */
 const TOP_FOLDERS = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/** What of `/etc` programs read to work at all; each is copied, so that a change on the host does not show inside. */
+/** The files of `/etc` that programs need; each is copied, so that a change on the host does not show inside. */
 const ETC = [
   "alternatives",
   "bash.bashrc",
@@ -44,7 +44,9 @@ const ETC = [
   "terminfo",
   "timezone",
 ];
-/** Programs and libraries that an image's processes have mapped; they are not in the image, so they must be the same. */
+/**
+ * Programs and libraries that an image's processes have mapped; they are not in the image, so they must be the same.
+ */
 const IDENTITY_FILES = [
   "/usr/bin/bash",
   "/usr/bin/python3",
@@ -65,11 +67,11 @@ const GENERATED: Readonly<Record<string, string>> = {
 };
 
 const LAYOUT_VERSION = 2;
-/** gVisor compares the times of files that were open; those made here are always the same. */
+/** gVisor compares the times of open files; those created here are always the same. */
 const FIXED_TIME = new Date("2000-01-01T00:00:00Z");
 
 /**
- * A curated read-only view of the host. The skeleton is made once for each identity and shared; `/usr` and its like
+ * A curated read-only view of the host. The skeleton is created once for each identity and shared; `/usr` and the like
  * are mounted from the host.
  */
 export async function hostRootFilesystem(cacheDirectory: string): Promise<RootFilesystem> {

@@ -25,10 +25,10 @@ const PATH_SCHEMES = new Set(["dir", "tar", "oci"]);
 /** One image has many names (`dir:/a`, `dir:/a/.`), and requests choose them. */
 const KEPT_NAMES = 256;
 
-/** Images by name. Each is prepared once for as long as its name is among those that were asked for last. */
+/** Images by name. Each is prepared once while its name is among the most recently used. */
 export class ImageResolver {
   readonly #options: ImageResolverOptions;
-  /** The name that was asked for last is last. */
+  /** The most recently used name is last. */
   readonly #prepared = new Map<string, Promise<RootFilesystem>>();
 
   constructor(options: ImageResolverOptions) {
@@ -42,7 +42,7 @@ export class ImageResolver {
     this.#prepared.set(image, preparing);
     const [oldest] = this.#prepared.keys();
     if (this.#prepared.size > KEPT_NAMES && oldest !== undefined) this.#prepared.delete(oldest);
-    // A failure is not remembered: what was missing may be there the next time.
+    // A failure is not cached: the next attempt may succeed.
     if (known === undefined) preparing.catch(() => this.#forget(image, preparing));
     return preparing;
   }
@@ -53,7 +53,7 @@ export class ImageResolver {
 
   async #prepare(image: string): Promise<RootFilesystem> {
     const { cacheDirectory } = this.#options;
-    // What is unpacked there may have programs that run as their owner, who is root.
+    // Unpacked images may have setuid root programs.
     await makePrivateFolder(cacheDirectory);
     if (image === "host") return hostRootFilesystem(cacheDirectory);
     const [, scheme = "", rest = ""] = /^([a-z]+):(.+)$/s.exec(image) ?? [];

@@ -18,7 +18,7 @@ export interface RootFilesystemIdentity {
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** The first differences between two identities, for people; empty when they are the same. */
+/** The first differences between two identities, for people; empty if they are equal. */
 export function identityDifferences(wanted: RootFilesystemIdentity, found: RootFilesystemIdentity): string[] {
   if (wanted.digest === found.digest) return [];
   if (wanted.kind !== found.kind)

@@ -25,7 +25,7 @@ export async function tarRootFilesystem(image: string, path: string, cacheDirect
   return { image, path: unpacked, mounts: [], identity: { kind: "tar", digest, parts: { sha256: digest } } };
 }
 
-/** Fills `target` by `fill`, so that it is there whole or not at all, whoever else does the same. */
+/** Fills `target` by `fill`, atomically, even if others do the same. */
 export async function unpackOnce(
   target: string,
   image: string,

@@ -1,4 +1,4 @@
-/** Shares places out among those who want them, one in each turn, the first ones first. */
+/** Distributes places among candidates, one in each round, in order. */
 export function allot(wanted: readonly number[], places: number): number[] {
   const given = wanted.map(() => 0);
   let left = places;

@@ -1,16 +1,16 @@
-/** A sandbox that was started ahead of the need, and that nobody has had. */
+/** A pooled sandbox that nobody has used. */
 export interface WarmSandbox {
-  /** Settles when it has ended, whoever ended it. */
+  /** Settles when it has ended, for any reason. */
   readonly ended: Promise<unknown>;
   destroy(): Promise<void>;
 }
 
 export interface Recipe<Sandbox> {
-  /** Sandboxes of one key may stand for one another. */
+  /** Sandboxes of one key are interchangeable. */
   readonly key: string;
-  /** So many that are asked for do not count: it may be that nobody will ask again. */
+  /** This many first requests do not count: nobody may ask again. */
   readonly uncounted?: number;
-  /** Makes one without haste, until `hurry` aborts: then somebody waits for it. */
+  /** Creates one with low priority, until `hurry` aborts: then a caller waits for it. */
   make(options: { readonly signal: AbortSignal; readonly hurry: AbortSignal }): Promise<Sandbox>;
 }
 
@@ -20,13 +20,13 @@ interface Making<Sandbox> {
   claimed: boolean;
 }
 
-/** For how long a key counts as one that sandboxes cannot be made of, after one could not. */
+/** How long a key is skipped after a failure to create its sandbox. */
 const FAILED_MS = 60_000;
 
-/** The sandboxes of one key, and how many of them were asked for lately. */
+/** The sandboxes of one key, and how many were requested lately. */
 export class WarmGroup<Sandbox extends WarmSandbox> {
   readonly ready: Sandbox[] = [];
-  /** The newest one that was asked with. */
+  /** The newest recipe. */
   recipe: Recipe<Sandbox>;
   making: Making<Sandbox> | undefined;
   readonly #askedMs: number[] = [];
@@ -36,7 +36,7 @@ export class WarmGroup<Sandbox extends WarmSandbox> {
     this.recipe = recipe;
   }
 
-  /** How many are there or on their way. */
+  /** How many exist or are being created. */
   get stock(): number {
     return this.ready.length + (this.making?.claimed === false ? 1 : 0);
   }
@@ -53,13 +53,13 @@ export class WarmGroup<Sandbox extends WarmSandbox> {
     this.#failedMs = nowMs;
   }
 
-  /** Nobody has asked since; what came before is forgotten. */
+  /** Nobody has asked since; earlier requests are forgotten. */
   isForgotten(sinceMs: number): boolean {
     while (this.#askedMs.length > 0 && this.#askedMs[0]! < sinceMs) this.#askedMs.shift();
     return this.#askedMs.length === 0;
   }
 
-  /** As many as were asked for lately. */
+  /** As many as were requested lately. */
   get wanted(): number {
     return Math.max(0, this.#askedMs.length - (this.recipe.uncounted ?? 0));
   }
@@ -68,7 +68,7 @@ export class WarmGroup<Sandbox extends WarmSandbox> {
     return this.making === undefined && nowMs - this.#failedMs >= FAILED_MS;
   }
 
-  /** The oldest that is ready, else the one that is being made, if nobody waits for that. */
+  /** The oldest ready one, otherwise the one that is being created, if nobody waits for it. */
   take(): Promise<Sandbox | undefined> {
     const ready = this.ready.shift();
     if (ready !== undefined) return Promise.resolve(ready);

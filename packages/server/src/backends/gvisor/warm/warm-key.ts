@@ -7,12 +7,12 @@ export interface WarmDefaults {
 }
 
 /**
- * What a sandbox that is started before anybody asks for it must have been started with to be the one that is asked for:
- * all that is fixed at its start. Its id, its name and its variables are not. What only has the server's own defaults may
- * be anybody's; all else is kept for who asked for it. Undefined: it cannot be started ahead.
+ * The settings that are fixed at the start of a pooled sandbox and must match the request: not its id, name and
+ * variables. A sandbox with only the server's defaults may go to anyone; others are kept for their caller. Undefined:
+ * it cannot be pooled.
  */
 export function warmKey({ spec, tenant }: AcquireRequest, defaults: WarmDefaults): string | undefined {
-  // A network of its own has an address, and what it may reach is decided when it is made.
+  // A network has its own address, and its policy is decided when it is created.
   if (spec.network !== "none") return undefined;
   const image = spec.image ?? defaults.image;
   const limits = limitsOf(spec, defaults);
@@ -21,7 +21,7 @@ export function warmKey({ spec, tenant }: AcquireRequest, defaults: WarmDefaults
   return JSON.stringify(["fresh", image, limits, own ? tenant : null]);
 }
 
-/** The same for one that begins with a saved state, which is always kept for who asked for it. */
+/** The same for one with a saved state, which is always kept for its caller. */
 export function stateKey(
   { spec, tenant }: AcquireRequest,
   stateId: string,
@@ -31,7 +31,7 @@ export function stateKey(
   return stateKeyStart(stateId) + JSON.stringify([spec.image, limitsOf(spec, defaults), tenant]);
 }
 
-/** What the keys of a state begin with, and no others. */
+/** The common prefix of a state's keys. */
 export function stateKeyStart(stateId: string): string {
   return `${JSON.stringify(["state", stateId])} `;
 }

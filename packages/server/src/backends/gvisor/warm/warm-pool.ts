@@ -4,38 +4,38 @@ import type { WarmFigures } from "../../backend.ts";
 import { allot } from "./allot.ts";
 import { WarmGroup, type Recipe, type WarmSandbox } from "./warm-group.ts";
 
-/** `busy`: nothing is made now. `short`: nor is anything kept. */
+/** `busy`: nothing is created now. `short`: nor is anything kept. */
 export type Room = "free" | "busy" | "short";
 
 export interface WarmPoolOptions {
-  /** How many are kept at most, of all keys together. */
+  /** The maximum number, of all keys together. */
   readonly max: number;
   readonly room: () => Room;
   readonly clock: Clock;
-  /** What nobody waits for has gone wrong. */
+  /** Background work failed. */
   readonly onProblem: (message: string, error: unknown) => void;
 }
 
-/** As many are kept ready as were asked for in this time; so after this time without a request there are none. */
+/** As many are kept ready as were requested in this time; so after this time without a request there are none. */
 const WINDOW_MS = 60_000;
-/** Whoever has just got a sandbox begins to work in it: what they start first is not to be slowed down. */
+/** The caller of a new sandbox begins to work in it: its first steps must not be slowed down. */
 const SETTLE_MS = 150;
-/** An engine that is called off in the middle of its start takes longer to clear away than one that has started. */
+/** Aborting an engine in the middle of its start takes longer to clean up than letting it start. */
 const FINISH_MS = 2_000;
-/** How long one who has asked waits for one that is being made; then a start of their own is the surer way. */
+/** How long a caller waits for one that is being created; after that its own start is safer. */
 const WAIT_MS = 10_000;
-/** How often it is looked at whether something is too much, while there is anything. */
+/** How often the pool is checked for excess, while it is not empty. */
 const LOOK_MS = 1_000;
 
 /**
- * Sandboxes that are made before somebody asks for them. Each one goes to whoever asks first and never comes back. One is
- * made at a time; while nobody asks for any, there are none, and nothing runs.
+ * Sandboxes that are created before they are requested. Each one goes to the first caller and never comes back. One is
+ * created at a time; while nobody asks, there are none, and nothing runs.
  */
 export class WarmPool<Sandbox extends WarmSandbox> {
   readonly #options: WarmPoolOptions;
   readonly #groups = new Map<string, WarmGroup<Sandbox>>();
   readonly #stop = new AbortController();
-  /** Of what is being made. */
+  /** Aborts the one that is being created. */
   readonly #callOff = new AbortController();
   readonly #ends = new Set<Promise<void>>();
   readonly #counts = { handedOut: 0, missed: 0, failed: 0, expired: 0 };
@@ -56,14 +56,14 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     };
   }
 
-  /** How many are there or on their way. */
+  /** How many exist or are being created. */
   get stock(): number {
     return [...this.#groups.values()].reduce((sum, { stock }) => sum + stock, 0);
   }
 
   /**
-   * One that is the caller's from now on, once `adopt` has made it so; undefined: none is ready, or what was is of no
-   * use. Either way more will be.
+   * Returns one to the caller, once `adopt` has made it its own; undefined: none is ready, or it is unusable. More will
+   * be created either way.
    */
   async take(
     recipe: Recipe<Sandbox>,
@@ -84,7 +84,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     return adopted;
   }
 
-  /** Ends what is ready beyond so many, those first that were asked for longest ago, and waits until it has ended. */
+  /** Ends ready ones beyond this number, least recently requested first, and waits for their end. */
   async keepAtMost(places: number): Promise<void> {
     const before = this.stock;
     const groups = [...this.#groups.values()].toSorted((left, right) => left.lastAskedMs - right.lastAskedMs);
@@ -95,7 +95,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     if (this.stock < before) await Promise.all(this.#ends);
   }
 
-  /** Throws away what was made by these recipes, such as those of a state that is removed. */
+  /** Discards those of these recipes, for example of a removed state. */
   forget(isMeant: (key: string) => boolean): void {
     for (const [key, group] of this.#groups) {
       if (!isMeant(key)) continue;
@@ -104,7 +104,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     }
   }
 
-  /** Ends all of them, and makes no more. Idempotent. */
+  /** Ends all of them, and creates no more. Idempotent. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#nap.abort();
@@ -125,7 +125,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     return this.#options.clock.monotonicMs();
   }
 
-  /** Who goes away, or has waited long enough, leaves it to nobody: it was to be theirs. */
+  /** A caller that leaves or times out discards it: it was created for that caller. */
   async #inTime(taking: Promise<Sandbox | undefined>, signal: AbortSignal | undefined): Promise<Sandbox | undefined> {
     const over = new AbortController();
     const signals = [over.signal, ...(signal === undefined ? [] : [signal])];
@@ -149,7 +149,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
       await adopt(sandbox);
       return true;
     } catch (error) {
-      // Who has gone away has not been failed. What was to be theirs is nobody else's all the same.
+      // A caller that left is not a failure. Its sandbox is still not given to another.
       if (signal?.aborted !== true) this.#problem(error);
       this.#end(sandbox);
       return false;
@@ -161,7 +161,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     this.#nap.abort();
   }
 
-  /** Ends by itself when nothing was asked for lately. */
+  /** Ends by itself when nothing was requested lately. */
   async #run(): Promise<void> {
     for (;;) {
       await this.#sleep(SETTLE_MS, this.#stop.signal);
@@ -182,7 +182,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     return this.#options.clock.sleep(ms, signal).catch(() => {});
   }
 
-  /** Forgets what was asked for long ago, and ends what is then too much. */
+  /** Forgets old requests, and ends the resulting excess. */
   #tidy(room: Room): void {
     const sinceMs = this.#nowMs - WINDOW_MS;
     for (const [key, group] of this.#groups) {
@@ -194,7 +194,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     for (const [group, count] of this.#allotted(room === "short" ? 0 : this.#options.max)) this.#discard(group, count);
   }
 
-  /** The keys that were asked for last come first. */
+  /** Most recently requested keys first. */
   #allotted(places: number): Map<WarmGroup<Sandbox>, number> {
     const groups = [...this.#groups.values()].toSorted((left, right) => right.lastAskedMs - left.lastAskedMs);
     const given = allot(
@@ -218,7 +218,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     group.making = making;
     try {
       const sandbox = await made;
-      // Whoever waits for it has it.
+      // The waiting caller has it.
       if (making.claimed) return;
       if (this.#groups.get(group.recipe.key) === group) this.#keep(group, sandbox);
       else this.#end(sandbox);

@@ -9,40 +9,40 @@ import { isSmall } from "./state-size.ts";
 import { stateKey, stateKeyStart, warmKey, type WarmDefaults } from "./warm-key.ts";
 import { WarmPool, type Room } from "./warm-pool.ts";
 
-/** What is left free for sandboxes that somebody has: this much of the memory, and no less than so many bytes. */
+/** Memory reserved for users' sandboxes: this share, and at least this many bytes. */
 const FREE_SHARE = 0.1;
 const FREE_BYTES = 512 * 1024 * 1024;
-/** So many programs that want to run for each processor are too much for more. */
+/** More runnable programs per CPU than this are too many to start more. */
 const LOAD_PER_PROCESSOR = 4;
 
 export interface WarmOptions {
-  /** How many there may be at most. */
+  /** The maximum size of the pool. */
   readonly max: number;
-  /** How many sandboxes there may be on the server, these included. */
+  /** The maximum number of sandboxes on the server, including these. */
   readonly maxSandboxes: number;
-  /** How many there are on the server that somebody has, of all backends, and those that are being made. Absent: gVisor's. */
+  /** How many sandboxes of all backends are in use or being created. Absent: gVisor's. */
   readonly sandboxes?: (() => number) | undefined;
   readonly clock: Clock;
   readonly onProblem: (message: string, error: unknown) => void;
-  /** Absent: what this machine says. */
+  /** Absent: measured on this machine. */
   readonly room?: () => Room;
 }
 
 export interface WarmSource {
   readonly defaults: WarmDefaults;
-  /** How many sandboxes there are that somebody has. */
+  /** How many sandboxes are in use. */
   readonly live: () => number;
   readonly starter: Pick<SandboxStarter, "freshAhead" | "stateAhead">;
 }
 
-/** Nobody has it yet. */
+/** Not handed out yet. */
 const NOBODY = "warm";
 
-/** Sandboxes of gVisor that are started ahead of the need. No code of any client has run in them since. */
+/** The warm pool of gVisor sandboxes. No client code has run in them. */
 export class WarmSandboxes {
   readonly #source: WarmSource;
   readonly #pool: WarmPool<GvisorSandbox>;
-  /** How many more sandboxes there may be than somebody has. */
+  /** How many more sandboxes fit beside those in use. */
   readonly #places: () => number;
 
   constructor(options: WarmOptions, source: WarmSource) {
@@ -62,7 +62,7 @@ export class WarmSandboxes {
     return this.#pool.figures;
   }
 
-  /** The fresh sandbox that is asked for, if one that was started ahead can be it. */
+  /** The requested fresh sandbox, if a pooled one can become it. */
   async take(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox | undefined> {
     const { defaults, starter } = this.#source;
     const key = request.skipWarmPool === true ? undefined : warmKey(request, defaults);
@@ -71,7 +71,7 @@ export class WarmSandboxes {
     return this.#take({ key, make: (how) => starter.freshAhead(anybodys, how.signal, how.hurry) }, request, options);
   }
 
-  /** The same for one with a saved state. Most states are asked for once, so the first request counts for nothing. */
+  /** The same for one with a saved state. Most states are requested once, so the first request does not count. */
   async takePrepared(
     request: AcquireRequest,
     state: PreparedState,
@@ -79,7 +79,7 @@ export class WarmSandboxes {
   ): Promise<GvisorSandbox | undefined> {
     const { defaults, starter } = this.#source;
     const key = request.skipWarmPool === true ? undefined : stateKey(request, state.id, defaults);
-    // Of one that is too large none is ever made, so nobody waits for one.
+    // A state that is too large is never preloaded, so nobody waits for one.
     if (key === undefined || !isSmall(state.sizeBytes)) return undefined;
     const anybodys = withoutAsker(request);
     const recipe: Recipe<GvisorSandbox> = {
@@ -90,7 +90,7 @@ export class WarmSandboxes {
     return this.#take(recipe, request, options);
   }
 
-  /** Before one is made that was not ready: what is ready gives up its place where there is no other, and has ended then. */
+  /** Before a new one is created: ready ones give up their place if there is no other, and have ended then. */
   async giveWay(): Promise<void> {
     await this.#pool.keepAtMost(this.#places());
   }
@@ -113,13 +113,13 @@ export class WarmSandboxes {
   }
 }
 
-/** Nothing of who asks now is kept for who asks next. */
+/** Nothing of the current caller is kept for the next. */
 function withoutAsker({ spec: { image, resources } }: AcquireRequest): AcquireRequest {
   const spec = { ...(image === undefined ? {} : { image }), env: {}, resources, network: "none" as const };
   return { sandboxId: NOBODY, spec };
 }
 
-/** Whether this machine has something to spare for sandboxes that nobody has asked for yet. */
+/** Whether this machine has capacity for sandboxes that nobody has requested yet. */
 function machineRoom(): Room {
   const limit = process.constrainedMemory();
   const memoryBytes = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
