@@ -93,7 +93,7 @@ test("the retention of a sandbox shows what would go and its bytes before it is 
   await dialog.getByRole("group", { name: "Snapshot retention" }).getByLabel("Newest").fill("1");
   await dialog.getByText(/^The next save would remove 2 checkpoints and 1 snapshot: \d.+B\.$/).waitFor();
   await dialog.getByText("1 checkpoint and 2 snapshots (1 named) are kept.").waitFor();
-  await dialog.getByText("Which").click();
+  await dialog.getByText("Show list").click();
   expect(await dialog.getByRole("listitem").filter({ hasText: "checkpoint_" }).count()).toBe(2);
   await screenshot("saved-states-retention");
   expect(await checkpoints()).toBe(3);
