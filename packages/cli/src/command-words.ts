@@ -2,14 +2,14 @@ import type { Command, Option } from "commander";
 
 const COMMAND_AFTER = new WeakMap<Command, number>();
 
-/** Notes that a command to run begins after so many arguments. */
+/** Records that a command to run begins after this many arguments. */
 export function runsCommandAfter(command: Command, operands: number): void {
   COMMAND_AFTER.set(command, operands);
 }
 
 /**
- * Puts `--` before the command that is to be run, where the person has not: `exec web -i grep -v x` becomes
- * `exec web -i -- grep -v x`, so that options before it are ours wherever they stand, and those behind it are not.
+ * Inserts `--` before the command to run if it is missing: `exec web -i grep -v x` becomes `exec web -i -- grep -v x`,
+ * so that options before it are ours, and those after it belong to the command.
  */
 export function markCommand(command: Command, words: readonly string[]): readonly string[] {
   const after = COMMAND_AFTER.get(command);
@@ -42,7 +42,7 @@ function isValue(command: Command, words: readonly string[], index: number): boo
 /** Whether the next word is this option's value. */
 export function takesNext(command: Command, word: string): boolean {
   if (word.startsWith("--")) return !word.includes("=") && hasValue(command.options.find(({ long }) => long === word));
-  // Short options may stand together; the first that has a value takes the rest of the word, or the next word.
+  // Short options may be combined; the first with a value takes the rest of the word, or the next word.
   for (let index = 1; index < word.length; index++) {
     if (hasValue(command.options.find(({ short }) => short === `-${word[index]}`))) return index === word.length - 1;
   }

@@ -4,22 +4,22 @@ import type { Io } from "./io.ts";
 import { addConnectionOptions } from "./options/connection.ts";
 import { Run } from "./run.ts";
 
-/** What the registry loads: a command, made for one command line. */
+/** Loaded by the registry: a command for one command line. */
 export type CommandFactory = (io: Io, setExitCode: (code: number) => void) => Command;
 
 export type Examples = readonly [string, string, string, ...string[]];
 
 export interface CommandDefinition {
-  /** As commander writes them: `<sandbox> [process]`. The names say what completion offers. */
+  /** In commander's form: `<sandbox> [process]`. Completion uses the names. */
   readonly arguments?: string;
   /** More than the one line of the registry. */
   readonly details?: string;
-  /** Without `sandboxer`'s output; each can be pasted into a shell. */
+  /** Without output; each can be pasted into a shell. */
   readonly examples: Examples;
   readonly options?: (command: Command) => unknown;
-  /** After so many arguments begins a command to run, whose options are not ours. */
+  /** After this many arguments begins a command to run, whose options are not ours. */
   readonly commandAfter?: number;
-  /** A command that talks to no server. */
+  /** A command that needs no server. */
   readonly local?: true;
   readonly run: (run: Run) => Promise<void> | void;
 }
@@ -39,7 +39,7 @@ export type Subcommands = Readonly<
 export function defineGroup(examples: Examples, subcommands: Subcommands): CommandFactory {
   return (io, setExitCode) => {
     const group = withExamples(new Command(), examples);
-    // They may stand before the verb, too.
+    // They may come before the verb, too.
     if (Object.values(subcommands).some(({ local }) => local !== true)) addConnectionOptions(group);
     group.option("--json", JSON_OPTION);
     for (const [name, definition] of Object.entries(subcommands)) {

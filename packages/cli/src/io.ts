@@ -1,32 +1,32 @@
-/** What a command may touch of its process; tests give their own. */
+/** The parts of the process that a command may use; tests provide their own. */
 export interface Io {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  /** Resolves when whoever reads has taken them; with false when nobody reads any more. */
+  /** Resolves when the reader has accepted them; with false if nobody reads any more. */
   readonly writeBytes: (to: "stdout" | "stderr", bytes: Uint8Array) => Promise<boolean>;
-  /** Whether a person watches stderr. */
+  /** Whether stderr is a terminal. */
   readonly interactive: boolean;
-  /** Whether a person watches stdout. */
+  /** Whether stdout is a terminal. */
   readonly stdoutIsTerminal: boolean;
   readonly stdin: Stdin;
-  /** Where stdin and stdout are the same person's terminal. */
+  /** If stdin and stdout are the same terminal. */
   readonly terminal: Terminal | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
   readonly workingDirectory: string;
   /**
-   * Calls back on SIGTERM and SIGINT, and when the npm that started this is gone; with `hangUp` on SIGHUP too, which
-   * otherwise ends this process. Gives the function that stops it.
+   * Calls back on SIGTERM and SIGINT, and when the npm that started this has exited; with `hangUp` on SIGHUP too, which
+   * otherwise ends this process. Returns a function that stops it.
    */
   readonly onStopSignal: (listener: (signal: string) => void, options?: { readonly hangUp?: boolean }) => () => void;
-  /** From here on the death of the process that started this changes nothing. */
+  /** From here on the death of the parent process changes nothing. */
   readonly outliveParent: () => void;
   readonly exit: (code: number) => never;
 }
 
 export interface Stdin {
   readonly isTerminal: boolean;
-  /** To be read once. Leaving the loop lets the process end. */
+  /** Can be read once. Leaving the loop lets the process end. */
   bytes(): AsyncIterable<Uint8Array>;
 }
 
@@ -39,8 +39,8 @@ export interface Terminal {
   size(): TerminalSize;
   onResize(listener: () => void): () => void;
   /**
-   * Keys come as they are pressed, Ctrl-C too. Gives the function that ends it; it also ends with the process, however
-   * that ends, and before `onSignal` is told of a signal that asks us to end. A second signal ends us at once.
+   * Keys arrive as they are pressed, including Ctrl-C. Returns a function that ends it; it also ends with the process,
+   * in any case, and before `onSignal` is called for a termination signal. A second signal ends the process at once.
    */
   enterRawMode(onSignal: (signal: string) => void): () => void;
 }

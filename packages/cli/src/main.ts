@@ -5,7 +5,7 @@ import { runProgram } from "./program.ts";
 import { processStdin } from "./terminal/process-stdin.ts";
 import { processTerminal } from "./terminal/process-terminal.ts";
 
-/** As a program that writes on after SIGPIPE would end. */
+/** As a program that keeps writing after SIGPIPE would end. */
 const NOBODY_READS = 141;
 const readerGone = { stdout: false, stderr: false };
 
@@ -17,7 +17,7 @@ const io: Io = {
   stderr: (text) => process.stderr.write(text),
   writeBytes: (to, bytes) =>
     new Promise((resolve) => {
-      // A stream that has failed once calls nobody back.
+      // A stream that has failed once never calls back.
       if (readerGone[to]) return resolve(false);
       process[to].write(bytes, (error) => resolve(!error && !readerGone[to]));
     }),
@@ -39,15 +39,15 @@ const io: Io = {
       stopWatching();
     };
   },
-  // An older Node that started this one again speaks to it over a channel; see bin/sandboxer.mjs.
+  // An older Node that started this one talks to it over a channel; see bin/sandboxer.mjs.
   outliveParent: () => void process.removeAllListeners("disconnect"),
   exit: (code) => process.exit(code),
 };
 
-// A reader that goes away ends who writes on (`sandboxer events -f | head`), and nobody else: a server goes on.
+// A closed stdout ends writers (`sandboxer events -f | head`), but not a server.
 for (const name of ["stdout", "stderr"] as const) process[name].on("error", () => (readerGone[name] = true));
 
 const exitCode = await runProgram(process.argv.slice(2), io);
-// What was written to a pipe may still be on its way.
+// Output to a pipe may still be in flight.
 await Promise.all([io.writeBytes("stdout", new Uint8Array()), io.writeBytes("stderr", new Uint8Array())]);
 process.exit(exitCode);

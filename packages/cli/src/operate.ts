@@ -3,8 +3,8 @@ import { ProgressLine } from "./output/progress.ts";
 import type { Run } from "./run.ts";
 
 /**
- * Makes a call that takes a while, and shows its progress to who watches. No answer hangs on one connection: the server
- * says at once which operation it began, and is asked for its end.
+ * Makes a long call, and shows its progress. The response does not depend on one connection: the server returns the
+ * operation at once, which is then polled.
  */
 export async function operate<Name extends JsonRouteName>(
   run: Run,

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 const LOOK_EVERY_MS = 300;
 
 /**
- * Calls back when the npm that started this process is gone. npm runs commands through a shell, which dies of a signal
- * that is sent to npm and passes nothing on; without this, `kill` on `npm start` or `npx` would leave a server behind.
+ * Calls back when the npm that started this process has exited. npm runs commands through a shell, which dies of a
+ * signal that is sent to npm and passes nothing on; without this, `kill` on `npm start` or `npx` would leave a server
+ * behind.
  */
 export function onNpmGone(env: Readonly<Record<string, string | undefined>>, listener: () => void): () => void {
   if (env["npm_command"] === undefined) return () => {};
@@ -19,10 +20,10 @@ export function onNpmGone(env: Readonly<Record<string, string | undefined>>, lis
   return () => clearInterval(timer);
 }
 
-/** Undefined where there is no /proc. */
+/** Undefined without /proc. */
 function parentOf(processId: number): number | undefined {
   try {
-    // The program's name is in parentheses and may hold anything; state and parent come after it.
+    // The program's name is in parentheses and may contain anything; state and parent follow.
     const afterName = readFileSync(`/proc/${processId}/stat`, "utf8").split(") ").at(-1);
     return Number(afterName?.split(" ")[1]);
   } catch {

@@ -9,7 +9,7 @@ import { findEntry, REGISTRY } from "./registry.ts";
 /** Runs one command line. The result is the exit code. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
   let exitCode = 0;
-  // `sandboxer help exec` is how many other programs have it.
+  // `sandboxer help exec`, as in many other programs.
   const given = argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
   const { program, words } = await buildProgram(given, io, (code) => {
     exitCode = code;
@@ -30,7 +30,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
   }
 }
 
-/** The program with every name and with the one command that is called, and the words for it. */
+/** The program with every name and with the called command, and the words for it. */
 export async function buildProgram(
   argv: readonly string[],
   io: Io,
@@ -80,7 +80,7 @@ Examples:
 Name a sandbox by its name, its id, or a unique prefix of either.
 Every command has --help with examples. docs/reference/cli.md has the exit codes.`;
 
-/** Where the first word is that is no option, nor the value of one. */
+/** The index of the first word that is neither an option nor the value of one. */
 function calledAt(program: Command, argv: readonly string[]): number {
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? "";
@@ -90,7 +90,7 @@ function calledAt(program: Command, argv: readonly string[]): number {
   return argv.length;
 }
 
-/** What is after `--` belongs to the command that is run. */
+/** Words after `--` belong to the command to run. */
 function beforeDashes(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf("--");
   return end === -1 ? argv : argv.slice(0, end);

@@ -1,12 +1,12 @@
 import type { CommandFactory } from "./define-command.ts";
 
-/** One command as the overview shows it. What it does is loaded when it is called. */
+/** One command of the overview. Its code is loaded when it is called. */
 export interface RegistryEntry {
   readonly name: string;
   readonly aliases?: readonly string[];
   readonly group: string;
   readonly summary: string;
-  /** Not in the overview: for programs of ours. */
+  /** Not in the overview: internal. */
   readonly hidden?: true;
   readonly load: () => Promise<CommandFactory>;
 }

@@ -3,7 +3,7 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { Transport } from "@sandboxer/client/transport";
 import type { Io } from "./io.ts";
 
-/** One command on its way: what it was given, and what it may use. */
+/** A running command: its input, and its services. */
 export class Run {
   readonly io: Io;
   readonly json: boolean;
@@ -20,7 +20,7 @@ export class Run {
     this.setExitCode = setExitCode;
   }
 
-  /** An argument that commander has made sure of. */
+  /** An argument that commander has checked. */
   argument(index: number): string {
     const value = this.#arguments[index];
     if (typeof value !== "string") throw new SandboxerError("bad_request", `Argument ${index + 1} is missing.`);
@@ -32,7 +32,7 @@ export class Run {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** The last argument, where it takes several. */
+  /** The last argument, if it is repeatable. */
   rest(index: number): readonly string[] {
     return (this.#arguments[index] as readonly string[] | undefined) ?? [];
   }
@@ -51,7 +51,7 @@ export class Run {
     return typeof value === "number" ? value : undefined;
   }
 
-  /** What a parser of `options/` made of an option. */
+  /** The parsed value of an option. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the parser knows the type, commander does not
   value<T>(name: string): T | undefined {
     return this.#values[name] as T | undefined;
@@ -70,12 +70,12 @@ export class Run {
     return this.#client;
   }
 
-  /** The answer: JSON for programs, otherwise what `format` makes of it for people. */
+  /** The result: JSON for programs, otherwise formatted for people. */
   print<T>(data: T, format: (data: T) => string): void {
     this.io.stdout(this.json ? `${JSON.stringify(data)}\n` : format(data));
   }
 
-  /** Talk, which is never data: nothing for programs. */
+  /** Messages for people, never data: nothing with --json. */
   say(text: string): void {
     if (!this.json) this.io.stderr(`${text}\n`);
   }

@@ -23,7 +23,7 @@ export function readSettingFlags(options: Readonly<Record<string, unknown>>): Co
     const other = otherFlag === undefined ? undefined : options[new Option(otherFlag).attributeName()];
     const value = options[option.attributeName()] ?? other;
     if (option.negate) {
-      // Without the flag it is true, which says nothing.
+      // Without the flag it is true, which means nothing.
       if (value === false) flags[name] = "off";
     } else if (typeof value === "string") flags[name] = value;
     // A flag without a value.

@@ -1,19 +1,21 @@
 import type { Io } from "./io.ts";
 
-/** Ctrl-C reaches the whole process group, and npm passes its own copy on: what comes this close is the same request. */
+/**
+ * Ctrl-C reaches the whole process group, and npm passes on its own copy: signals this close together are one request.
+ */
 const SAME_REQUEST_MS = 200;
 export const INTERRUPTED = 130;
 
-/** A second Ctrl-C this long after the first is meant; copies of the first come sooner. */
+/** A second Ctrl-C this long after the first is intended; copies of the first come sooner. */
 const PERSON_REPEATS_MS = 1_000;
 const HOW_TO_STOP_AT_ONCE = "press Ctrl-C again to stop at once and lose unsaved state";
 
-/** While things are being set up there is nothing to save; exiting ends the programs that set-up runs. */
+/** During set-up there is nothing to save; exiting ends the set-up programs. */
 export function exitOnSignal(io: Pick<Io, "onStopSignal" | "exit">): () => void {
   return io.onStopSignal(() => io.exit(INTERRUPTED));
 }
 
-/** Tells a first request to stop from one that a person repeats. Gives the function that ends it. */
+/** Distinguishes a first request to stop from a repeated one. Returns a function that ends it. */
 export function onStopRequests(
   io: Pick<Io, "onStopSignal">,
   onFirst: (signal: string) => void,
@@ -30,8 +32,8 @@ export function onStopRequests(
 }
 
 /**
- * Waits until the server has ended. Any request to stop drains it. Supervisors repeat themselves, signal whole groups and
- * take parents away, so none of that shortens a drain: only a person does, with a second Ctrl-C.
+ * Waits until the server has ended. Any request to stop drains it. Supervisors repeat signals, signal whole groups and
+ * kill parents, so none of that shortens a drain: only a person does, with a second Ctrl-C.
  */
 export async function untilStopped(
   server: { readonly closed: Promise<void>; drain(): Promise<void> },

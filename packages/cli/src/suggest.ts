@@ -1,4 +1,4 @@
-/** Names that a person may have meant: few letters apart, or with the same beginning. */
+/** Similar names: few letters apart, or with the same beginning. */
 export function nearNames(given: string, names: readonly string[], limit = 3): string[] {
   const text = given.toLowerCase();
   return [...new Set(names)]

@@ -4,7 +4,7 @@ export const LANGUAGES = ["python", "bash", "javascript"] as const;
 export type Language = (typeof LANGUAGES)[number];
 export const languageSchema = z.enum(LANGUAGES);
 
-/** What a client may say once it has a sandbox. */
+/** Messages of a client that has a sandbox. */
 export type ClientMessage =
   | { readonly type: "execute"; readonly language: Language; readonly code: string }
   | { readonly type: "stdin"; readonly data: string }
@@ -14,7 +14,7 @@ export type ClientMessage =
   | { readonly type: "kill_sandbox" }
   | { readonly type: "reconnect"; readonly executionId: string | undefined; readonly offset: number | undefined };
 
-/** What is wrong with a message, by the row of the protocol's table that answers it. */
+/** The error of a message, by the row of the protocol's table that answers it. */
 export type BadMessage =
   | { readonly type: "malformed"; readonly message: string }
   | { readonly type: "unsupported"; readonly message: string }
@@ -35,7 +35,7 @@ export function parseClientMessage(text: string): ClientMessage | BadMessage {
   return unsupported("The message has no language and is not a known action or event.");
 }
 
-/** JSON that is an object, or undefined. */
+/** A JSON object, or undefined. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -9,7 +9,7 @@ const seconds = z
   .max(10 * 365 * 86_400);
 const MIB = 1024 * 1024;
 
-/** Limits of one sandbox; what is absent is the server's default. */
+/** Limits of one sandbox; missing ones use the server's default. */
 export const resourcesSchema = z.object({
   cpus: z.number().positive().max(1024).optional(),
   memory_mb: z.number().int().min(16).max(1_048_576).optional(),
@@ -24,7 +24,10 @@ export const environmentSchema = boundedRecord(
   { entries: 256, kib: 256 },
 );
 
-/** The first message on `/create`. Unknown fields are ignored, and named in the log. What is absent is off, or the profile's. */
+/**
+ * The first message on `/create`. Unknown fields are ignored and logged. Missing ones are off, or come from the
+ * profile.
+ */
 export const creationMessageSchema = z.object({
   idle_timeout: seconds.optional(),
   enable_checkpoint: z.boolean().optional(),
@@ -40,14 +43,16 @@ export const creationMessageSchema = z.object({
   labels: labelsSchema.optional(),
   resources: resourcesSchema.optional(),
   network: z.enum(["none", "sandbox"]).optional(),
-  /** Whether messages carry fields that the original protocol does not have. On attach: `?extensions=1`. */
+  /** Whether messages have fields that the original protocol does not have. On attach: `?extensions=1`. */
   extensions: z.boolean().optional(),
 });
 export type CreationMessage = z.infer<typeof creationMessageSchema>;
 
 export const CREATION_FIELDS: readonly string[] = Object.keys(creationMessageSchema.shape);
 
-/** The other way round. What is no whole number of MiB, or beyond the limits, is no {@link resourcesSchema}. */
+/**
+ * The inverse. A value that is not a whole number of MiB, or beyond the limits, is not a valid {@link resourcesSchema}.
+ */
 export function resourcesInMebibytes({
   cpus,
   memoryBytes,

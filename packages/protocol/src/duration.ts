@@ -3,10 +3,13 @@ import { SandboxerError } from "./errors.ts";
 const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const SHAPE = /^([0-9]{1,9})([smhd])$/;
 
-/** Ten years: with more a time would not be a date any more. */
+/** Ten years: more would exceed the range of dates. */
 const MAX_DURATION_MS = 3650 * UNIT_MS.d;
 
-/** A duration is a positive integer and one of `s`, `m`, `h`, `d`: `90s`, `4h`; up to ten years. Everything else is refused. */
+/**
+ * A duration is a positive integer and one of `s`, `m`, `h`, `d`: `90s`, `4h`; up to ten years. Everything else is
+ * refused.
+ */
 export function parseDurationMs(text: string): number {
   const durationMs = tryParseDurationMs(text);
   if (durationMs === undefined) {

@@ -1,7 +1,7 @@
 /**
- * Every error that a user can meet is one row here: its HTTP status, whether the same call may succeed later,
- * the exit code of the CLI, and what to do next. Code is thrown as a {@link SandboxerError}; only the two borders
- * (gateway and CLI) translate it.
+ * Every error that a user can meet is one row here: its HTTP status, whether the same call may succeed later, the exit
+ * code of the CLI, and what to do next. Code throws a {@link SandboxerError}; only the two borders (gateway and CLI)
+ * translate it.
  */
 export const ERRORS = {
   bad_request: row(400, false, 2, "Correct the request; the message says which field is wrong."),
@@ -111,12 +111,12 @@ export interface ErrorRow {
 
 export interface ErrorOptions {
   readonly cause?: unknown;
-  /** Overrides the table's hint where the situation is known better. */
+  /** Overrides the table's hint with a more specific one. */
   readonly hint?: string;
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** The one error class. `message` is for people; `code` is what programs test. */
+/** The one error class. `message` is for people; programs test `code`. */
 export class SandboxerError extends Error {
   readonly code: ErrorCode;
   readonly hint: string;
@@ -135,7 +135,7 @@ export class SandboxerError extends Error {
   }
 }
 
-/** Turns whatever was thrown into a {@link SandboxerError}, so that a border has one shape to translate. */
+/** Converts anything thrown to a {@link SandboxerError}, so that a border has one shape to translate. */
 export function asSandboxerError(thrown: unknown): SandboxerError {
   if (thrown instanceof SandboxerError) return thrown;
   if (isErrno(thrown) && (thrown.code === "ENOSPC" || thrown.code === "EDQUOT")) {
@@ -146,7 +146,7 @@ export function asSandboxerError(thrown: unknown): SandboxerError {
   return new SandboxerError("internal", message, { cause: thrown });
 }
 
-/** An error of the operating system, as Node tells it. Browsers read this file too, so that Node's type is not named. */
+/** An error of the operating system, as Node reports it. Browsers load this file too, so Node's type is not used. */
 export function isErrno(
   thrown: unknown,
 ): thrown is Error & { readonly code: string; readonly path?: string; readonly syscall?: string } {

@@ -21,30 +21,30 @@ import {
  */
 export const HEAD_FORMAT = 1;
 
-/** How many earlier nonces a head remembers, so that a writer whose answer was lost finds out that it was applied. */
+/** How many earlier nonces a head remembers, so that a writer whose answer was lost can tell whether it was applied. */
 export const HEAD_HISTORY_LENGTH = 8;
 
 const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Points at one image: `sha256` is the digest of its manifest, which holds the digests of everything else. */
+/** Points to one image: `sha256` is the digest of its manifest, which has the digests of everything else. */
 export const checkpointReferenceSchema = z.looseObject({
   name: storedTextSchema.min(1),
   sha256: sha256Schema,
-  /** What it takes up with all blocks that it is made of. */
+  /** Its size with all blocks that it consists of. */
   size_bytes: storedSizeSchema,
-  /** What of that was not in the store before; absent in checkpoints of before image format 2. */
+  /** The part that was not in the store before; absent in checkpoints from before image format 2. */
   added_bytes: storedSizeSchema.optional(),
   created_at: storedTimeSchema,
-  /** What kind of saved state it is: `gvisor-checkpoint` and so on. */
+  /** The kind of saved state: `gvisor-checkpoint` and so on. */
   kind: storedTextSchema,
-  /** The checkpoint that was the sandbox's state before this one. */
+  /** The sandbox's previous checkpoint. */
   parent: storedTextSchema.nullable(),
 });
 
-/** An instance that asks the owner to yield; `refused` is the owner's answer when it cannot. */
+/** An instance that asks the owner to yield; `refused` is the owner's refusal. */
 const handoffRequestSchema = z.looseObject({
   instance_id: storedTextSchema.min(1),
-  /** Tells one request of an instance from its next. */
+  /** Distinguishes one request of an instance from its next. */
   request: storedTextSchema.optional(),
   refused: storedMessageSchema.optional(),
 });
@@ -56,7 +56,7 @@ const headFlagsSchema = z.looseObject({
   on_disconnect: z.enum(["keep", "checkpoint"]),
 });
 
-/** Where the sandbox's first state came from; all null for one that was made fresh. */
+/** The origin of the sandbox's first state; all null for one that was created from scratch. */
 const lineageSchema = z.looseObject({
   sandbox_id: storedTextSchema.nullable(),
   checkpoint: storedTextSchema.nullable(),
@@ -65,34 +65,34 @@ const lineageSchema = z.looseObject({
   snapshot: storedTextSchema.nullable().optional(),
 });
 
-/** The key of a client, 32 bytes in base64, for what is encrypted with it. */
+/** A client's key, 32 bytes in base64, for data that is encrypted with it. */
 export const ENCRYPTION_KEY_HEADER = "sandboxer-encryption-key";
 
-/** A key of the server, where `Authorization` belongs to a proxy in front of it. */
+/** A server key, if `Authorization` belongs to a proxy in front of the server. */
 export const KEY_HEADER = "sandboxer-key";
 
-/** What the saved states of a sandbox are encrypted with. Never a key: a name, or a fingerprint. */
+/** The encryption of a sandbox's saved states. Never a key: a name, or a fingerprint. */
 export const encryptionSchema = z.looseObject({
   held_by: z.enum(["server", "client"]),
   /** The name of the server's secret; the fingerprint of a client's key. */
   key: storedTextSchema,
 });
 
-/** What people and programs know a sandbox by, and what was promised of it. None of it changes what runs inside. */
+/** Properties that its user may change: names, lifetime and promises. None of them affects what runs inside. */
 export const aboutSchema = z.looseObject({
   name: storedTextSchema.nullable().default(null),
   profile: storedTextSchema.nullable().default(null),
   /** Chosen by its user, to find it again. */
   key: storedTextSchema.nullable().default(null),
   spec_hash: storedTextSchema.nullable().default(null),
-  /** After this it may be destroyed by `expire`. */
+  /** After this time `expire` may delete it. */
   expires_at: storedTimeSchema.nullable().default(null),
   placement: placementSchema.nullable().default(null),
-  /** How much of its work may be lost; what cannot be read promises nothing. */
+  /** How much of its work may be lost; an unreadable value promises nothing. */
   max_loss: maxLossSchema.nullable().default(null).catch(null),
-  /** Which of its saved states stay; null: as its server says. */
+  /** The retention of its saved states; null: the server's default. */
   retention: storedRetentionSchema.default(null),
-  /** Null: with the server's own key, where it has one when the sandbox is saved. */
+  /** Null: the server's own key, if it has one when the sandbox is saved. */
   encryption: encryptionSchema.nullable().default(null),
 });
 
@@ -104,27 +104,27 @@ const headTimesSchema = z.looseObject({
 
 export const headSchema = z.looseObject({
   format: z.literal(HEAD_FORMAT),
-  /** Grows with every change of owner and with the destruction; never shrinks. */
+  /** Grows with every change of owner and with the deletion; never shrinks. */
   epoch: storedEpochSchema,
   /** The id of the instance that may run the sandbox and move the pointer. */
   owner: storedTextSchema.min(1).nullable(),
-  /** `live` exactly when there is an owner; `deleted` is final and the head stays as a tombstone. */
+  /** `live` exactly if there is an owner; `deleted` is final and the head stays as a tombstone. */
   state: z.enum(["live", "parked", "deleted"]),
   want: handoffRequestSchema.nullable(),
   checkpoint: checkpointReferenceSchema.nullable(),
-  /** The nonces of the versions before this one, newest first. */
+  /** The nonces of earlier versions, newest first. */
   history: z.array(storedTextSchema).max(HEAD_HISTORY_LENGTH),
   /** Fresh in every version. */
   nonce: storedTextSchema.min(1),
   /** For people: created, running, checkpointed, deleted. */
   status: storedTextSchema,
-  /** Imported records may hold any text here. */
+  /** Imported records may have any text here. */
   createdAt: storedTimeSchema.catch("1970-01-01T00:00:00.000Z"),
   lastCheckpointedAt: storedTimeSchema.nullable(),
   /** Seconds. */
   idle_timeout: storedSecondsSchema,
   backend: storedTextSchema,
-  /** What the sandbox is made of, in the form in which its backend takes it. */
+  /** The settings of the sandbox, in the form of its backend. */
   spec: z.record(z.string(), z.unknown()),
   flags: headFlagsSchema,
   /** SHA-256 of the sandbox's token, in hex. */
@@ -132,23 +132,26 @@ export const headSchema = z.looseObject({
   lineage: lineageSchema,
   about: aboutSchema.optional(),
   /**
-   * Who has the sandbox while no server runs it: the store, as its newest checkpoint, or its provider, which keeps the
-   * sandbox itself. Absent: the store.
+   * Who keeps the sandbox while no server runs it: the store, as its newest checkpoint, or its provider, which keeps
+   * the sandbox itself. Absent: the store.
    */
   residence: z.enum(["store", "provider"]).optional(),
-  /** The number of the copy at its provider that is the sandbox. A copy that replaces another gets the next number. Absent: 0. */
+  /**
+   * The number of the copy at its provider that is the sandbox. A copy that replaces another gets the next number.
+   * Absent: 0.
+   */
   copy: storedCountSchema.optional(),
   /** A second copy that may exist at a provider, during or after a rewind or a move. The owner removes it. */
   spare_copy: z
     .looseObject({
       backend: storedTextSchema,
       copy: storedCountSchema,
-      /** The spec it was made from; absent: the spec of the sandbox. */
+      /** The spec it was created from; absent: the spec of the sandbox. */
       spec: z.record(z.string(), z.unknown()).optional(),
     })
     .nullable()
     .optional(),
-  /** Since when its provider has had it stopped; null: it runs there. Means something only while nobody owns it. */
+  /** Since when its provider has stopped it; null: it runs there. Only valid while nobody owns it. */
   stopped_at: storedTimeSchema.nullable().optional(),
   timestamps: headTimesSchema,
 });

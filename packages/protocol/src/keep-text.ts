@@ -1,4 +1,4 @@
-/** Which saved states of a sandbox stay, as {@link keepSchema} has it. Here without a parser of schemas, for the command. */
+/** A retention rule, see {@link keepSchema}. Without a schema parser, for the CLI. */
 export interface KeepCounts {
   keep_last?: number | undefined;
   hourly?: number | undefined;
@@ -11,7 +11,7 @@ export const KEEP_HINT = "Write how many of the newest to keep (1 to 1000000), o
 
 const NAMES = { last: "keep_last", hourly: "hourly", daily: "daily" } as const;
 
-/** Of a text, as flags and files have it: `3`, or `last=3,hourly=24,daily=7`. Undefined: it is none. */
+/** Parses a text from flags and files: `3`, or `last=3,hourly=24,daily=7`. Undefined: it is invalid. */
 export function parseKeep(text: string): KeepCounts | undefined {
   const keep: KeepCounts = {};
   for (const part of /^\d+$/.test(text) ? [`last=${text}`] : text.split(",")) {
@@ -28,7 +28,7 @@ export function keepsSomething({ keep_last = 0, hourly = 0, daily = 0 }: KeepCou
   return keep_last + hourly + daily > 0;
 }
 
-/** As {@link parseKeep} takes it. */
+/** The form that {@link parseKeep} accepts. */
 export function formatKeep(keep: KeepCounts): string {
   return Object.entries(NAMES)
     .flatMap(([word, name]) => (keep[name] === undefined ? [] : [`${word}=${keep[name]}`]))

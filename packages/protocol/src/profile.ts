@@ -5,7 +5,7 @@ import { durationSchema, labelsSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
 import { retentionSchema } from "./retention.ts";
 
-/** How a profile that names several backends picks one. */
+/** How a profile with several backends picks one. */
 export const STRATEGIES = ["explicit", "prefer-self-hosted", "lowest-cost"] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
@@ -34,7 +34,7 @@ export const secretNameSchema = z
     "must be the name of a secret of the server's config file: lower-case letters, digits, dashes and underscores",
   );
 
-/** Something that whoever asks for the sandbox hands over by name. */
+/** A named value that the caller provides. */
 const inputSchema = z
   .strictObject({
     description: z.string().max(1024).optional(),
@@ -48,16 +48,16 @@ const inputSchema = z
 
 const ttlSchema = z
   .strictObject({
-    /** For requests that name none. */
+    /** For requests without one. */
     default: durationSchema.optional(),
-    /** More is refused. */
+    /** The maximum. */
     max: durationSchema.optional(),
-    /** Without a client and without work for that long. */
+    /** Without a client and without work for this long. */
     idle: durationSchema.optional(),
   })
   .refine((ttl) => !isLonger(ttl.default, ttl.max), { path: ["default"], message: "is longer than ttl.max." });
 
-/** A profile as its file says it: what sandboxes that name it are made of, unless they ask for something else. */
+/** A profile as in its file: the settings of sandboxes that name it, unless the request overrides them. */
 export const profileSchema = z
   .strictObject({
     name: nameSchema,
@@ -78,7 +78,7 @@ export const profileSchema = z
     inputs: z.record(inputNameSchema, inputSchema).optional(),
     /** Run once in the new sandbox, in this order. */
     setup: z.array(z.string().min(1).max(65_536)).max(256).optional(),
-    /** Variables inside, and the names of the secrets that they get. */
+    /** Variables inside, and the names of their secrets. */
     secret_refs: z.record(environmentSchema.keyType, secretNameSchema).optional(),
     placement: z.record(z.string().min(1).max(64), z.string().max(4096)).optional(),
     labels: labelsSchema.optional(),
@@ -86,7 +86,7 @@ export const profileSchema = z
     enable_idle_timeout_auto_checkpoint: z.boolean().optional(),
     enable_sandbox_handoff: z.boolean().optional(),
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
-    /** For requests that say nothing of it. */
+    /** For requests without one. */
     max_loss: maxLossSchema.optional(),
     retention: retentionSchema.optional(),
   })
@@ -128,7 +128,7 @@ function isLonger(first: string | undefined, second: string | undefined): boolea
   return firstMs !== undefined && secondMs !== undefined && firstMs > secondMs;
 }
 
-/** Says both things that are wrong with a profile, not the first one only. */
+/** Reports both problems of a profile, not only the first. */
 function isObject({ value }: { readonly value: unknown }): boolean {
   return typeof value === "object" && value !== null;
 }

@@ -4,8 +4,8 @@ import { KEEP_MOST, keepsSomething } from "./keep-text.ts";
 const count = z.number().int().min(0).max(KEEP_MOST);
 
 /**
- * Which saved states of a sandbox stay: the newest ones, and the newest of each of the last hours and days that have any,
- * by UTC. What any of the three keeps stays. Times are those at which the states were captured.
+ * Which saved states of a sandbox are kept: the newest ones, and the newest of each of the last hours and days that
+ * have any, in UTC. A state that any of the three keeps is kept. Times are those of the capture.
  */
 export const keepSchema = z
   .strictObject({ keep_last: count.optional(), hourly: count.optional(), daily: count.optional() })
@@ -13,11 +13,11 @@ export const keepSchema = z
   .meta({ id: "Keep", examples: [{ keep_last: 3, hourly: 24, daily: 7 }] });
 export type Keep = z.infer<typeof keepSchema>;
 
-/** What of a sandbox stays. What is absent is up to the server. */
+/** The retention of a sandbox. Missing parts use the server's default. */
 export const retentionSchema = z
   .strictObject({
     checkpoints: keepSchema.optional(),
-    /** Of those without a name that are not pinned. */
+    /** For unnamed snapshots that are not pinned. */
     snapshots: keepSchema.optional(),
   })
   .meta({ id: "Retention" });
@@ -25,5 +25,5 @@ export type Retention = z.infer<typeof retentionSchema>;
 
 const ALL: Keep = { keep_last: KEEP_MOST };
 
-/** As it is stored: a rule that this release does not know may keep more than those that it knows, so that all stays. */
+/** The stored form: an unknown rule of a later release may keep more, so everything is kept. */
 export const storedRetentionSchema = retentionSchema.nullable().catch({ checkpoints: ALL, snapshots: ALL });

@@ -1,6 +1,6 @@
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Ids are UUIDs in lower case; anything else names no sandbox. */
+/** Ids are lower-case UUIDs; anything else is not a sandbox id. */
 export function isSandboxId(text: string): boolean {
   return UUID.test(text);
 }

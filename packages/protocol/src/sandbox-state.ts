@@ -1,15 +1,12 @@
-/**
- * The life of a sandbox on one server. Only the manager moves a sandbox from one state to another, and only along this
- * table.
- */
+/** The states of a sandbox on one server. Only the manager changes the state, and only along this table. */
 export const TRANSITIONS = {
   creating: ["running", "gone"],
   restoring: ["running", "gone"],
   running: ["saving", "destroying", "gone"],
-  /** A full save is under way; it ends here, with the sandbox gone, or running again. */
+  /** A full save is in progress; afterwards the sandbox has ended, or runs again. */
   saving: ["running", "destroying", "gone"],
   destroying: ["gone"],
-  /** This server has no copy any more. What is stored is another matter. */
+  /** This server has no copy any more. The stored state is separate. */
   gone: [],
 } as const satisfies Record<string, readonly string[]>;
 

@@ -12,7 +12,7 @@ export type ServerEvent =
       readonly message?: string;
       readonly exit_code?: number | null;
       readonly execution_id?: string;
-      /** With SANDBOX_DELETED, as in the answer to a DELETE. */
+      /** With SANDBOX_DELETED, as in the response to a DELETE. */
       readonly removed_bytes?: number | null;
       readonly shared_bytes?: number | null;
     }
@@ -21,12 +21,12 @@ export type ServerEvent =
       readonly event: "stdout" | "stderr";
       readonly data: string;
       readonly execution_id?: string;
-      /** The offset after the last byte of `data`: what to send with `reconnect` to get what comes next. */
+      /** The offset after the last byte of `data`: send it with `reconnect` to continue. */
       readonly offset?: number;
     }
   | { readonly event: "error"; readonly message: string; readonly code?: ErrorCode; readonly hint?: string };
 
-/** Leaves only the fields of the original protocol, for clients that compare whole messages. */
+/** Keeps only the fields of the original protocol, for clients that compare whole messages. */
 export function withoutExtensions(event: ServerEvent): ServerEvent {
   switch (event.event) {
     case "status_update":

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Limits of what stored records say. They are far beyond what a server writes, and keep a record that somebody else has
- * written from breaking an answer or a calculation.
+ * Limits of stored records. They are far beyond what a server writes, and keep a forged record from breaking a response
+ * or a calculation.
  */
 
 /** An epoch grows by one with each change of owner. */
@@ -16,7 +16,7 @@ export const storedSizeSchema = z
   .nonnegative()
   .max(2 ** 44);
 
-/** A number that counts something up, such as copies of a sandbox, whose ids have nine digits for it. */
+/** A counter, such as the copies of a sandbox, whose ids have nine digits for it. */
 export const storedCountSchema = z.number().int().nonnegative().max(999_999_999);
 
 /** Seconds, up to ten years as in requests. */

@@ -9,7 +9,7 @@ import type { Io } from "../io.ts";
 
 export { DEFAULT_URL };
 
-/** A server that does not answer is tried again for a moment only: a person waits. */
+/** Retries are short: a person waits. */
 const RETRY = { attempts: 3, firstDelayMs: 100 } as const;
 
 export interface ConnectionFlags {
@@ -20,8 +20,8 @@ export interface ConnectionFlags {
 }
 
 /**
- * Finds the server: flags, then the environment, then the current context, then this machine. A context's key goes to
- * the context's server and to no other.
+ * Finds the server: flags, then the environment, then the current context, then this machine. A context's key is sent
+ * only to the context's server.
  */
 export async function connect(io: Io, flags: ConnectionFlags): Promise<Transport> {
   if (flags.url !== undefined && flags.context !== undefined) {

@@ -1,10 +1,10 @@
 import type { Transport } from "@sandboxer/client/transport";
 import type { ResponseOf, RouteName, Routes } from "@sandboxer/protocol";
 
-/** The largest page that servers give. */
+/** The largest page that servers return. */
 const PAGE = 1000;
 
-/** The lists that come in pages. */
+/** The paged lists. */
 type ListName = {
   [Name in RouteName]: Routes[Name] extends { query: { shape: { cursor: unknown } } } ? Name : never;
 }[RouteName];
@@ -12,7 +12,7 @@ type ItemOf<Name extends ListName> = ResponseOf<Routes[Name]> extends { items: (
 type PageOf<Name extends ListName> = ResponseOf<Routes[Name]>;
 type Filters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** Every item of a list, whatever its number of pages; `limit` ends it early. `onPage` sees what else a page has. */
+/** Every item of a list across its pages; `limit` ends it early. `onPage` gets the other fields of each page. */
 export async function* eachItem<Name extends ListName>(
   client: Transport,
   name: Name,

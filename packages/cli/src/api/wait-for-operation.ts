@@ -10,7 +10,7 @@ export interface WaitOptions {
   readonly onProgress: (operation: OperationRecordBody) => void;
 }
 
-/** Waits for the end of an operation that anyone began; throws its error. */
+/** Waits for the end of any operation; throws its error. */
 export async function waitForOperation(
   client: Transport,
   id: string,

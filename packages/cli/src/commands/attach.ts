@@ -53,7 +53,7 @@ async function takeUp(run: Run, id: string, given: string): Promise<void> {
   const { openSandbox } = await import("../process/open-sandbox.ts");
   const { follow } = await import("../process/run-process.ts");
   const sandbox = await openSandbox(run, id);
-  // The list is where the sandbox is; asking for it wakes one that sleeps.
+  // The server that runs the sandbox has the list; asking for it resumes a paused one.
   const record = pickProcess(given, await sandbox.processes());
   const offset = run.flag("unread") ? undefined : (run.number("from") ?? 0);
   const process = await sandbox.process(record.id, { offset });

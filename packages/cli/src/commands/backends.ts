@@ -20,7 +20,7 @@ export const backendsCommand = defineCommand({
   },
 });
 
-/** Capabilities down, backends across. */
+/** Capabilities in rows, backends in columns. */
 function matrix(items: readonly { name: string; capabilities: Readonly<Record<string, string | boolean>> }[]): string {
   const names = [...new Set(items.flatMap(({ capabilities }) => Object.keys(capabilities)))].toSorted();
   const rows = names.map((name) => [name, ...items.map(({ capabilities }) => shown(capabilities[name]))]);

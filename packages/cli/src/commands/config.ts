@@ -5,7 +5,7 @@ import type { Io } from "../io.ts";
 import { formatTable } from "../output/table.ts";
 import { addSettingFlags, ALL_SETTINGS, readSettingFlags } from "../setting-flags.ts";
 
-/** What a server that is started here, now and with these flags would be told. */
+/** The settings of a server that is started here, now and with these flags. */
 export function configCommand(io: Io): Command {
   const command = withExamples(new Command(), [
     "sandboxer config",

@@ -57,7 +57,7 @@ export const filesCommand = defineGroup(
         await client.read("readFile", { params: { id }, query: { path, offset: 0 } }, {}, async (response) => {
           let position = 0;
           for await (const bytes of response.body ?? []) {
-            // What came before the connection broke is not printed again.
+            // Output from before a lost connection is not printed again.
             const fresh = bytes.subarray(Math.max(0, written - position));
             position += bytes.length;
             if (fresh.length > 0) await run.io.writeBytes("stdout", fresh);

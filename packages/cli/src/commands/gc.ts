@@ -50,7 +50,7 @@ export function gcCommand(io: Io): Command {
   });
 }
 
-/** Only what somebody said: the servers of this store may keep more than the default. */
+/** Only explicit settings: the servers of this store may keep more than the default. */
 function keptOf(
   options: Record<string, unknown>,
   { keepCheckpoints, keepSnapshots, origins }: ServerConfig,

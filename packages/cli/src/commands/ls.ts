@@ -34,7 +34,7 @@ export const lsCommand = defineCommand({
       label: run.value<string[]>("label"),
     });
     const damaged: DamagedSandbox[] = [];
-    // Servers of earlier releases tell of none.
+    // Servers of earlier releases do not report any.
     const takeDamaged = (page: { readonly damaged?: readonly DamagedSandbox[] }): void =>
       void damaged.push(...(page.damaged ?? []));
     const client = await run.client();

@@ -87,7 +87,7 @@ async function readAll(io: Io, config: ServerConfig, files: readonly string[]): 
   return withDuplicates((await Promise.all(reads)).flat());
 }
 
-/** A secret that is not defined here may be defined where the profile is used, so it is no mistake. */
+/** A secret that is not defined here may be defined where the profile is used, so it is not an error. */
 function withWarnings(read: ReadProfile, { secrets }: ServerConfig): ProfileCheck {
   const warnings = Object.entries(read.profile?.secret_refs ?? {})
     .filter(([, name]) => !Object.hasOwn(secrets, name))

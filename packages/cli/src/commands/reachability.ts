@@ -3,7 +3,7 @@ import { formatFields } from "../output/table.ts";
 import { formatMs } from "../output/time.ts";
 import { sandboxId } from "../targets/sandbox.ts";
 
-/** As `doctor`: something is not as it should be. */
+/** As for `doctor`: there is a problem. */
 const NOT_REACHABLE = 1;
 
 export const reachabilityCommand = defineCommand({

@@ -20,7 +20,7 @@ export const runCommand = defineCommand({
     const plan = await readExecOptions(run, run.rest(0));
     const keep = run.flag("keep") || run.text("key") !== undefined;
     const client = await run.client();
-    // Whoever gives up while it is being made must not leave it behind.
+    // Giving up during the creation must not leave a sandbox behind.
     let interrupted = false;
     const stopListening = run.io.onStopSignal(() => (interrupted = true));
     const created = await makeSandbox(run).finally(stopListening);

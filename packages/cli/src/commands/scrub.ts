@@ -45,7 +45,7 @@ export const scrubCommand = defineCommand({
 
 async function scrubThere(run: Run): Promise<IntegrityReport> {
   const rateMb = run.number("rate");
-  // commander sets `limit` to true where --no-limit is not given.
+  // commander sets `limit` to true if --no-limit is not given.
   const body = rateMb !== undefined ? { rate_mb: rateMb } : run.flag("limit") ? {} : { rate_mb: null };
   return await operate(run, "scrubStore", { body });
 }

@@ -26,7 +26,7 @@ export function serveCommand(io: Io, setExitCode: (code: number) => void): Comma
     const stopInterrupting = exitOnSignal(io);
     const { startServer } = await import("@sandboxer/server");
     const server = await startServer(config, { report: json ? stepJsonPrinter(io) : stepPrinter(io) });
-    // Before anyone learns the address: a signal that comes right after it would else kill it without saving.
+    // Before anyone learns the address: otherwise a signal right after it would kill the server without saving.
     const stopped = untilStopped(server, io);
     stopInterrupting();
     if (json) io.stdout(`${JSON.stringify({ event: "listening", url: server.url })}\n`);

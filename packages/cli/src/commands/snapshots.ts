@@ -54,7 +54,7 @@ export const snapshotsCommand = defineGroup(
           label: run.value<string[]>("label"),
         });
         const damaged: DamagedSnapshot[] = [];
-        // Servers of earlier releases tell of none.
+        // Servers of earlier releases do not report any.
         const takeDamaged = (page: { readonly damaged?: readonly DamagedSnapshot[] }): void =>
           void damaged.push(...(page.damaged ?? []));
         const snapshots = await allItems(client, "listSnapshots", filters, run.number("limit"), takeDamaged);

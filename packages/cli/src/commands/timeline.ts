@@ -26,7 +26,7 @@ export const timelineCommand = defineCommand({
       allItems(client, "listOperations", { sandbox_id: id }),
     ]);
     const moments: Moment[] = [
-      // The operations themselves tell more than the events about them.
+      // The operations themselves have more details than their events.
       ...events
         .filter(({ type }) => !type.startsWith("operation"))
         .map(({ time, type, data }) => ({ time, what: type, details: formatData(data) })),

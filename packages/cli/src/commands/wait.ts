@@ -68,7 +68,7 @@ async function sandboxState(run: Run, id: string, deadlineMs: number | undefined
   }
 }
 
-/** What is no longer there is destroyed, for who waits for that. */
+/** A missing sandbox counts as destroyed when waiting for that. */
 async function lookAt(client: Transport, id: string, wanted: string): Promise<Pick<SandboxRecord, "id" | "state">> {
   try {
     return await client.call("getSandbox", { params: { id } });

@@ -2,15 +2,15 @@ import type { Command } from "commander";
 import { findEntry, REGISTRY } from "../registry.ts";
 import type { Io } from "../io.ts";
 
-/** What kind of names an argument or an option's value has. */
+/** The kind of names for an argument or an option's value. */
 export type NameKind = "sandbox" | "snapshot" | "process" | "path" | "profile" | "backend" | "context" | "url";
 
 export interface Wanted {
-  /** Words that are known without asking anyone. */
+  /** Words that are known without a request. */
   readonly words: readonly string[];
-  /** Names that somebody must be asked for. */
+  /** Names that need a request. */
   readonly kind: NameKind | undefined;
-  /** The sandbox before it on the line, for what depends on one. */
+  /** The preceding sandbox on the line, for names that depend on one. */
   readonly sandbox: string | undefined;
 }
 
@@ -29,7 +29,7 @@ const KINDS: Readonly<Record<string, NameKind>> = {
   to: "url",
 };
 
-/** What may come next after some words; `last` is the one that is being typed. */
+/** The candidates after some words; `last` is the incomplete one. */
 export async function wantedAfter(words: readonly string[], last: string, io: Io): Promise<Wanted> {
   const [name, ...rest] = words;
   if (name === undefined) return { ...NOTHING, words: commandNames() };

@@ -5,10 +5,10 @@ import type { Io } from "../io.ts";
 import { findSandbox } from "../targets/sandbox.ts";
 import type { Wanted } from "./candidates.ts";
 
-/** A person waits between two keystrokes: who answers later than this does not count. */
+/** A person waits between two keystrokes: later answers are ignored. */
 const PATIENCE_MS = 800;
 
-/** The names that there are now. A server that is away, slow or closed to us has none. */
+/** The current names. An unreachable, slow or closed server has none. */
 export async function liveNames({ kind, sandbox }: Wanted, last: string, io: Io): Promise<string[]> {
   if (kind === undefined) return [];
   try {
@@ -56,7 +56,7 @@ async function namesFrom(
   }
 }
 
-/** `web:` for each sandbox; after the colon what its folder holds. */
+/** `web:` for each sandbox; after the colon the entries of its folder. */
 async function paths(client: Transport, last: string): Promise<string[]> {
   const [, name, folder] = /^([^:/]+):(\/(?:.*\/)?)?/.exec(last) ?? [];
   if (name === undefined) {

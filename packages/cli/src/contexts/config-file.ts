@@ -8,11 +8,11 @@ import type { Context } from "./context.ts";
 export interface Contexts {
   readonly contexts: ReadonlyMap<string, Context>;
   readonly current: string | undefined;
-  /** Where they are, or would be. */
+  /** The path, even if the file does not exist. */
   readonly path: string;
 }
 
-/** The file that the server reads its settings from, too; contexts have keys of their own in it. */
+/** The file that also has the server's settings; contexts use their own keys in it. */
 export function configPath(io: Pick<Io, "env" | "homeDirectory" | "workingDirectory">): string {
   const named = io.env["SANDBOXER_CONFIG"];
   if (named) return resolve(io.workingDirectory, named);
@@ -31,7 +31,7 @@ export async function readContexts(io: Pick<Io, "env" | "homeDirectory" | "worki
   return { contexts: new Map(Object.entries(parsed.contexts)), current: parsed.current_context, path };
 }
 
-/** Undefined where there is no such file. */
+/** Undefined if there is no such file. */
 export async function readConfigText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 
-/** A server, and where its key is: a file, a variable, or a program that prints it. The key itself is never here. */
+/** A server and the location of its key: a file, a variable, or a command that prints it. Never the key itself. */
 const contextSchema = z
   .strictObject({
     url: z.url({ protocol: /^https?$/ }),
@@ -18,7 +18,7 @@ export type Context = z.infer<typeof contextSchema>;
 
 export const contextNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/);
 
-/** The rest of the file is the server's. */
+/** The rest of the file belongs to the server. */
 const fileSchema = z
   .looseObject({
     contexts: z.record(contextNameSchema, contextSchema).nullable().optional(),

@@ -5,7 +5,7 @@ import { parseDocument, type Document } from "yaml";
 import type { Io } from "../io.ts";
 import { configPath, readConfigText } from "./config-file.ts";
 
-/** Changes the contexts in the config file. What else is in it stays as it is, comments too. */
+/** Changes the contexts in the config file. Everything else in it is kept, including comments. */
 export async function editContexts(io: Io, change: (document: Document) => void): Promise<void> {
   const path = configPath(io);
   if (path.endsWith(".toml")) {
@@ -18,7 +18,7 @@ export async function editContexts(io: Io, change: (document: Document) => void)
   if (problem !== undefined) throw new SandboxerError("bad_request", `${path}: ${problem.message}`);
   change(document);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  // Whoever reads it meanwhile sees the old file or the new one.
+  // Concurrent readers see the old file or the new one.
   const draft = `${path}.${process.pid}.new`;
   await writeFile(draft, document.toString({ lineWidth: 0 }), { mode: 0o600 });
   await rename(draft, path);

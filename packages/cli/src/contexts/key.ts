@@ -10,10 +10,10 @@ import type { Context } from "./context.ts";
 
 const COMMAND_TIMEOUT_MS = 10_000;
 const MAX_KEY_BYTES = 65_536;
-/** Anyone but the owner may read it. */
+/** Users other than the owner can read it. */
 const OPEN_TO_OTHERS = 0o077;
 
-/** The key of a context, from where the context says it is. Paths are relative to the config file. */
+/** The key of a context, from its location. Paths are relative to the config file. */
 export async function resolveKey(io: Io, name: string, context: Context): Promise<string | undefined> {
   const { api_key_file: file, api_key_env: variable, api_key_command: command } = context;
   if (variable !== undefined) {
@@ -47,7 +47,7 @@ async function runKeyCommand(io: Io, name: string, [program = "", ...rest]: read
     return checkedKey(stdout, `The output of ${program}`);
   } catch (error) {
     if (error instanceof SandboxerError) throw error;
-    // The message of a failed program may hold what it printed.
+    // The message of a failed program may contain its output.
     const { code, signal } = error as { code?: unknown; signal?: unknown };
     throw unavailable(name, `${program} failed (${String(signal ?? code)})`);
   }

@@ -27,7 +27,7 @@ export async function download(sandbox: Sandbox, source: string, target: string,
   return { from: source, to, files: 1, bytes: (await stat(to)).size };
 }
 
-/** A file on our stdout. */
+/** Prints a file on stdout. */
 export async function downloadToStdout(sandbox: Sandbox, source: string, io: Io): Promise<Copied> {
   let bytes = 0;
   for await (const piece of await sandbox.files.readStream(source)) {
@@ -37,7 +37,7 @@ export async function downloadToStdout(sandbox: Sandbox, source: string, io: Io)
   return { from: source, to: "-", files: 1, bytes };
 }
 
-/** The file is there when all of it is. */
+/** The file appears only when it is complete. */
 async function writeWhole(bytes: AsyncIterable<Uint8Array>, path: string, mode: number): Promise<void> {
   const draft = join(dirname(path), `.${basename(path)}.${process.pid}.part`);
   try {

@@ -1,11 +1,11 @@
 import { basename } from "node:path";
 
-/** What is at the end of a copy before it begins. */
+/** The target of a copy before it begins. */
 export type Found = "nothing" | "file" | "folder";
 
 /**
- * Where a copy goes, as `cp -r` has it: into a folder that is there, under its own name; else to exactly that path.
- * A source that ends with `/.` is what the folder holds, and goes into the target itself.
+ * The target path, as for `cp -r`: an existing folder gets the source under its own name; otherwise exactly that path.
+ * A source that ends with `/.` means the contents of the folder, which go into the target itself.
  */
 export function placeOf(source: string, target: string, found: Found): string {
   if (source.endsWith("/.")) return target;

@@ -5,7 +5,7 @@ import type { Found } from "./place.ts";
 export async function remoteFound(sandbox: Sandbox, path: string): Promise<Found> {
   try {
     const { kind } = await sandbox.files.stat(path);
-    // Only a folder holds a path below itself: this looks through a link.
+    // Only a folder has paths below it: this follows a link.
     if (kind === "symlink") {
       return await sandbox.files.list(path).then(
         () => "folder" as const,

@@ -40,7 +40,7 @@ export async function upload(
   return { from: source, to, files: 1, bytes: facts.size };
 }
 
-/** What comes on our stdin, as one file. */
+/** Writes stdin to a file. */
 export async function uploadStdin(sandbox: Sandbox, target: string, io: Io, line: ProgressLine): Promise<Copied> {
   let bytes = 0;
   const pieces = async function* (): AsyncGenerator<Uint8Array, void, undefined> {

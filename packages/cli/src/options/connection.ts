@@ -1,6 +1,6 @@
 import { Option, type Command } from "commander";
 
-/** Where the server is. The key has no flag of its own: a command line is visible to every process. */
+/** Options for the server. The key has no flag: a command line is visible to every process. */
 export function addConnectionOptions(command: Command): Command {
   return command
     .addOption(

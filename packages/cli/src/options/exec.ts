@@ -5,7 +5,7 @@ import { DEFAULT_DETACH_KEYS, parseDetachKeys } from "../terminal/detach-keys.ts
 import type { ExecPlan } from "../process/run-process.ts";
 import { durationMs, integer, pairOption } from "./parse.ts";
 
-/** For commands whose exit code is that of what they run. */
+/** For commands that exit with the code of their program. */
 export function addExitCodeOption(command: Command): Command {
   return command.addOption(
     new Option("--error-code <N>", "exit code to use when sandboxer itself fails").argParser(integer(1, 255)),
@@ -20,7 +20,7 @@ export function addTerminalOptions(command: Command): Command {
   );
 }
 
-/** How a command is run: shared by exec and run. */
+/** Options for running a command: shared by exec and run. */
 export function addExecOptions(command: Command): Command {
   return addTerminalOptions(
     command

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from "commander";
 import { DURATION_HINT, tryParseDurationMs } from "@sandboxer/protocol/duration";
 import { KEEP_HINT, type KeepCounts, parseKeep } from "@sandboxer/protocol/keep-text";
 
-/** Parsers of values, each for any number of options. What they refuse is an error of usage that names the option. */
+/** Parsers of option values. An invalid value is a usage error that names the option. */
 
 export function duration(text: string): string {
   if (tryParseDurationMs(text) === undefined) throw new InvalidArgumentError(DURATION_HINT);
@@ -49,7 +49,7 @@ export function rate(text: string): number {
   return /^0+$/.test(text) ? 0 : positiveNumber(text);
 }
 
-/** `KEY=VALUE`, several times. */
+/** `KEY=VALUE`, repeatable. */
 export function pair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("Write it as KEY=VALUE.");

@@ -6,7 +6,7 @@ import { duration, integer, keep, maxLoss, pairOption, positiveNumber } from "./
 export type CreateBody = BodyInputOf<Routes["createSandbox"]>;
 export type RestoreBody = Omit<NonNullable<BodyInputOf<Routes["restoreSnapshot"]>>, "backend" | "image">;
 
-/** What a sandbox that begins with a saved state may have of its own. */
+/** Options of a sandbox that starts from a saved state. */
 export function addRestoreOptions(command: Command): Command {
   return command
     .option("-n, --name <NAME>", "name")
@@ -28,7 +28,7 @@ export function maxLossOption(): Option {
   return new Option("--max-loss <LOSS>", description).argParser(maxLoss);
 }
 
-/** Null: nothing is to be promised; undefined: nothing was said. */
+/** Null: no max_loss; undefined: not given. */
 export function readMaxLoss(run: Run): string | number | null | undefined {
   const given = run.value<boolean | string | number>("maxLoss");
   return given === false ? null : given === true ? undefined : given;
@@ -38,7 +38,7 @@ export function keepOption(flag: string, what: string): Option {
   return new Option(`${flag} <RULE>`, `${what}: 5, or last=3,hourly=24,daily=7`).argParser(keep);
 }
 
-/** Undefined: nothing was said of either. A part that is taken away, or was not said, is up to the server. */
+/** Undefined: neither was given. A removed or missing part uses the server's default. */
 export function readRetention(run: Run, before: Retention | null = null): Retention | null | undefined {
   const checkpoints = run.value<Keep | boolean>("keepCheckpoints");
   const snapshots = run.value<Keep | boolean>("keepSnapshots");
@@ -66,7 +66,7 @@ export function readRestoreOptions(run: Run): RestoreBody {
   });
 }
 
-/** What a new sandbox may be told. What is absent comes from the profile, then from the server. */
+/** Options of a new sandbox. Missing ones come from the profile, then from the server. */
 export function addCreateOptions(command: Command): Command {
   return addRestoreOptions(command)
     .option("-p, --profile <PROFILE>", "profile to create it from")
@@ -114,7 +114,7 @@ export function readCreateOptions(run: Run): CreateBody {
 
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
-/** Without what is absent. */
+/** Removes undefined fields. */
 export function defined<T extends object>(fields: T): Defined<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -1,6 +1,6 @@
 import type { SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
 
-/** The states of the protocol, without its schemas; the compiler holds them together. */
+/** The states of the protocol, without its schemas; the compiler compares them. */
 export const SANDBOX_STATES = Object.keys({
   creating: true,
   restoring: true,

@@ -25,7 +25,7 @@ export function formatCarried(carried: Carried): string {
   });
 }
 
-/** In one line: `memory: lost, files: 1,204 (3.1 MiB), env: yes`; of hard links and attributes, only what is lost. */
+/** In one line: `memory: lost, files: 1,204 (3.1 MiB), env: yes`; for hard links and attributes, only losses. */
 export function sayCarried(carried: Carried): string {
   const { memory, hard_links: links, xattrs } = carried;
   const lost = [

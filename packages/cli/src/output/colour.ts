@@ -4,7 +4,7 @@ const CODES = { red: 31, green: 32, yellow: 33, blue: 34, dim: 2, bold: 1 } as c
 export type Colour = keyof typeof CODES;
 export type Paint = (text: string, colour: Colour) => string;
 
-/** Colours in a terminal only, and not where NO_COLOR says no (no-color.org). */
+/** Colours only in a terminal, and not with NO_COLOR (no-color.org). */
 export function painter(io: Pick<Io, "stdoutIsTerminal" | "env">): Paint {
   const on = io.stdoutIsTerminal && !io.env["NO_COLOR"] && io.env["TERM"] !== "dumb";
   return on ? (text, colour) => `\u001B[${CODES[colour]}m${text}\u001B[0m` : (text) => text;
@@ -23,7 +23,7 @@ const STATE_COLOURS: Readonly<Record<string, Colour>> = {
   exited: "dim",
 };
 
-/** Green is well, blue asleep, red broken, yellow under way. */
+/** Green is running, blue paused, red broken, yellow changing. */
 export function paintState(paint: Paint, state: string): string {
   return paint(state, STATE_COLOURS[state] ?? "yellow");
 }

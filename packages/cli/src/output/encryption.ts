@@ -1,6 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 
-/** Null where the server decides when it saves. */
+/** Null if the server decides when it saves. */
 export function encryptionText(encryption: SandboxRecord["encryption"]): string | null {
   if (encryption === null) return null;
   const { held_by, key } = encryption;

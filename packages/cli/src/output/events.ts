@@ -6,7 +6,7 @@ import { formatMs } from "./time.ts";
 
 const TYPE_WIDTH = 20;
 
-/** One event on a line: when, what, which sandbox, and what the event says of it. */
+/** One event per line: time, type, sandbox, and details. */
 export function formatEvent({ time, type, sandbox_id: sandbox, data }: EventRecord): string {
   const which = sandbox === null ? "-".padEnd(8) : shortId(sandbox);
   const what = type.startsWith("operation.") ? formatBrief(data) : formatData(data);
@@ -25,7 +25,7 @@ export function formatData(data: Readonly<Record<string, unknown>>): string {
     .join(" ");
 }
 
-/** What an operation did, with the time of each of its phases. */
+/** An operation with the time of each of its phases. */
 export function formatOperation(operation: OperationRecordBody): string {
   const { kind, state, phase, phases, done_bytes, total_bytes, elapsed_ms, error } = operation;
   const times = Object.entries(phases).map(([name, milliseconds]) => `${name} ${formatMs(milliseconds)}`);

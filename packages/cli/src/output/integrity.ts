@@ -3,7 +3,7 @@ import { ERRORS } from "@sandboxer/protocol/errors";
 import { formatBytes } from "./bytes.ts";
 import { formatFields, formatTable, visible } from "./table.ts";
 
-/** So that a script need not read the report: that of an image that is damaged, or of a key that is not there. */
+/** Lets scripts skip the report: the exit code of a damaged image, or of a missing key. */
 export function exitCodeOf({ ok, images }: IntegrityReport): number {
   if (!ok) return ERRORS.image_damaged.exitCode;
   return images.whole === 0 && images.locked > 0 ? ERRORS.permission_denied.exitCode : 0;

@@ -1,10 +1,10 @@
 import type { KeyRecord } from "@sandboxer/server/keys";
 import { formatTable } from "./table.ts";
 
-/** Without the hash, which nobody needs to see. */
+/** Without the hash. */
 export type ShownKey = Pick<KeyRecord, "id" | "name" | "scope" | "created_at" | "expires_at" | "revoked_at"> & {
   readonly status: string;
-  /** The secret that what it makes is encrypted with; null: the server's own. */
+  /** The secret that encrypts data of its sandboxes; null: the server's own. */
   readonly encryption_key: string | null;
 };
 

@@ -12,8 +12,8 @@ interface Node {
 }
 
 /**
- * Draws who came from whom: a sandbox has the snapshots that were taken of it below it, a snapshot the sandboxes that
- * began with it. What came from something that is gone stands at the left.
+ * Draws the tree of origins: snapshots below the sandbox they were taken from, sandboxes below the snapshot they were
+ * created from. Items whose origin no longer exists are at the left.
  */
 export function formatLineage(
   sandboxes: readonly SandboxRecord[],
@@ -30,7 +30,7 @@ export function formatLineage(
   }
   const parents = new Map<string, string>();
   const tops: Node[] = [];
-  // Snapshots first: a sandbox that was rewound to a snapshot of its own stands above it all the same.
+  // Snapshots first: a sandbox that was rewound to its own snapshot is still above it.
   for (const [id, parentIds] of [
     ...snapshots.map(({ id, sandbox_id, parent }) => [id, [sandbox_id, parent]] as const),
     ...sandboxes.map(({ id, origin }) => [id, [origin.snapshot_id, origin.sandbox_id]] as const),
@@ -49,7 +49,7 @@ export function formatLineage(
   return drawn.map((node) => draw(node, "")).join("");
 }
 
-/** Whether an id is another one, or came from it. */
+/** Whether an id is another one, or its descendant. */
 function isBelow(parents: ReadonlyMap<string, string>, id: string, other: string): boolean {
   for (let at: string | undefined = id; at !== undefined; at = parents.get(at)) {
     if (at === other) return true;

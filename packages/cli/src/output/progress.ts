@@ -4,7 +4,7 @@ import { formatBytes } from "./bytes.ts";
 import { visible } from "./table.ts";
 import { formatMs, formatSeconds } from "./time.ts";
 
-/** How far something is. */
+/** The progress of an operation. */
 export interface Progress {
   readonly what: string;
   readonly doneBytes: number | null;
@@ -13,13 +13,13 @@ export interface Progress {
 }
 
 const WIDTH = 20;
-/** A bar that comes and goes within this time would only flicker. */
+/** A bar that disappears within this time would only flicker. */
 const SHOW_AFTER_MS = 300;
 const PAINT_EVERY_MS = 100;
 /** Back to the start of the line, and clear it. */
 const CLEAR = "\r\u001B[K";
 
-/** One line on stderr that says how far it is, in a terminal only. */
+/** One progress line on stderr, only in a terminal. */
 export class ProgressLine {
   readonly #io: Pick<Io, "stderr">;
   readonly #on: boolean;
@@ -40,16 +40,16 @@ export class ProgressLine {
     this.#io.stderr(CLEAR + formatProgress(progress));
   }
 
-  /** Shows an operation as its record tells it. */
+  /** Shows an operation from its record. */
   readonly operation = (operation: OperationRecordBody): void => {
     const { kind, phase, phases, done_bytes: doneBytes, total_bytes: totalBytes } = operation;
-    // The bytes are those of this phase; the time of those before it would make the rate too low.
+    // The bytes belong to this phase; including earlier time would make the rate too low.
     const earlierMs = Object.values(phases).reduce((sum, milliseconds) => sum + milliseconds, 0);
     const elapsedMs = Math.max(0, operation.elapsed_ms - earlierMs);
     this.show({ what: phase === null ? kind : `${kind}: ${phase}`, doneBytes, totalBytes, elapsedMs });
   };
 
-  /** Takes the line away; what follows begins on a clean one. */
+  /** Removes the line; later output starts on a clean one. */
   end(): void {
     if (this.#painted) this.#io.stderr(CLEAR);
     this.#painted = false;

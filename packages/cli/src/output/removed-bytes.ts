@@ -1,6 +1,6 @@
 import { formatBytes } from "./bytes.ts";
 
-/** How much of what was stored goes, and how much stays because others use it. */
+/** How many bytes are freed, and how many are kept because others use them. */
 export function formatRemovedBytes(bytes: { readonly removed_bytes: number; readonly shared_bytes: number }): string {
   const freed = `${formatBytes(bytes.removed_bytes)} freed.`;
   if (bytes.shared_bytes === 0) return freed;

@@ -2,7 +2,7 @@ import type { RetentionPreview } from "@sandboxer/protocol";
 import { formatBytes } from "./bytes.ts";
 import { formatTable } from "./table.ts";
 
-/** What would go by a rule, and what stays whatever it says. */
+/** Shows what a rule would remove, and what is kept regardless. */
 export function formatRetentionPreview({ checkpoints, snapshots, freed_bytes: freed }: RetentionPreview): string {
   const going = [
     ...checkpoints.going.map(({ name, created_at }) => ["checkpoint", name, created_at]),

@@ -6,12 +6,12 @@ import { type Paint, paintState } from "./colour.ts";
 import { formatFields, formatTable, visible } from "./table.ts";
 import { formatAge, formatSeconds } from "./time.ts";
 
-/** Ids begin with eight digits that are enough to name one. */
+/** The first eight digits of an id are enough to name it. */
 export function shortId(id: string): string {
   return id.slice(0, 8);
 }
 
-/** How people call it. */
+/** The display name. */
 export function nameOf({ id, name }: { readonly id: string; readonly name: string | null }): string {
   return name ?? shortId(id);
 }

@@ -1,14 +1,14 @@
 import type { ReportStep, SetupStep } from "@sandboxer/server/setup";
 import type { Io } from "../io.ts";
 
-/** A step that is over within this time gets one line, not two. */
+/** A step that ends within this time gets one line, not two. */
 const SLOW_STEP_MS = 400;
 const MARKS = { start: "…", done: "✓", skipped: "-", failed: "✗" } as const satisfies Record<
   SetupStep["state"],
   string
 >;
 
-/** Tells people on stderr what set-up does: slow steps when they begin, every step when it ends. */
+/** Reports set-up steps on stderr: slow steps when they begin, every step when it ends. */
 export function stepPrinter(io: Pick<Io, "stderr">): ReportStep {
   const announcements = new Map<string, NodeJS.Timeout>();
   return (step) => {

@@ -1,9 +1,9 @@
-/** What a program on the other side put into a name must not move the cursor or colour the screen. */
+/** Names from sandboxes must not move the cursor or colour the screen. */
 const CONTROL = /[\p{Cc}\p{Cf}]/gu;
 // oxlint-disable-next-line no-control-regex -- colours are the one control sequence that we write ourselves
 const COLOUR = /\u001B\[\d+m/g;
 
-/** Columns padded to their widest cell; the last one is left as it is. */
+/** Columns padded to their widest cell, except the last. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, widthOf(cell))));
@@ -15,13 +15,13 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
     .join("");
 }
 
-/** A record, one field on a line; what is absent is left out. */
+/** A record, one field per line; missing fields are left out. */
 export function formatFields(fields: Readonly<Record<string, string | number | boolean | null | undefined>>): string {
   const shown = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined && value !== "");
   return formatTable(shown.map(([name, value]) => [name, visible(String(value))]));
 }
 
-/** Text of others, safe to show. */
+/** Foreign text, made safe to show. */
 export function visible(text: string): string {
   return text.replaceAll(CONTROL, "�");
 }

@@ -7,7 +7,7 @@ export interface ProcessEnd {
 
 const UNKNOWN_END = 255;
 
-/** As shells say it: the program's own exit code, or 128 and the number of the signal that ended it. */
+/** As in shells: the program's own exit code, or 128 plus the number of the signal that ended it. */
 export function exitCodeOf({ exitCode, signal }: ProcessEnd): number {
   if (exitCode !== null) return exitCode & 0xff;
   const number = signal === null ? undefined : signalNumber(signal);

@@ -8,18 +8,18 @@ export interface OutputPiece {
   readonly stream: "stdout" | "stderr";
   /** Base64. */
   readonly data: string;
-  /** After its last byte. */
+  /** The offset after its last byte. */
   readonly offset: number;
 }
 
-/** Reads what is there of a process's output from an offset on. Says where it ends, and whether the process has. */
+/** Reads the buffered output of a process from an offset. Returns where it ends, and whether the process has ended. */
 export async function readOutput(
   client: Transport,
   { id, processId, offset }: { readonly id: string; readonly processId: string; readonly offset: number },
   onPiece: (piece: OutputPiece) => Promise<void>,
 ): Promise<{ end: number; ended: boolean }> {
   const input = { params: { id, process_id: processId }, query: { offset, encoding: "base64" as const } };
-  // Outside of what is repeated when the connection breaks: nothing is told twice.
+  // Outside the retried part: nothing is printed twice.
   let end = offset;
   return client.read("processOutput", input, {}, async (response) => {
     let ended = false;

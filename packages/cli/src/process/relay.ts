@@ -7,24 +7,24 @@ import { DetachKeys } from "../terminal/detach-keys.ts";
 import type { ProcessEnd } from "./exit-code.ts";
 
 export interface RelayOptions {
-  /** Send what comes on our stdin. */
+  /** Send stdin. */
   readonly stdin: boolean;
-  /** The end of our stdin is the end of its stdin. */
+  /** The end of stdin closes the process's stdin. */
   readonly closeStdin: boolean;
-  /** Its terminal becomes ours. */
+  /** Connect its terminal to ours. */
   readonly terminal: Terminal | undefined;
   readonly detachKeys: Uint8Array;
 }
 
-/** Whoever leaves waits so long for what was typed to arrive. A terminal takes it at once, whatever its program does. */
+/** How long detaching waits for typed input to arrive. A terminal accepts it at once, whatever its program does. */
 const LEAVE_MS = 5000;
 
-/** Undefined: the person left it running. */
+/** Undefined: the user detached. */
 export type RelayEnd = ProcessEnd | undefined;
 
 /**
- * Makes a process in a sandbox look like one that runs here: its output is ours, our stdin, our terminal's size and our
- * Ctrl-C are its own. Connections that break are made again by the SDK, which knows what has arrived.
+ * Makes a process in a sandbox behave like a local one: its output is ours; our stdin, terminal size and Ctrl-C go to
+ * it. The SDK restores lost connections, and knows what has arrived.
  */
 export async function relay(io: Io, process: SandboxProcess, options: RelayOptions): Promise<RelayEnd> {
   const { terminal } = options;
@@ -45,7 +45,7 @@ export async function relay(io: Io, process: SandboxProcess, options: RelayOptio
   if (options.stdin) {
     void sendStdin(io, process, options, leave).catch((error: unknown) => {
       failure = error;
-      // It would wait for the rest for ever, or take a part for the whole.
+      // The program would wait for the rest forever, or take a part for the whole.
       void process.kill().catch(() => {});
       process.detach();
     });
@@ -53,7 +53,7 @@ export async function relay(io: Io, process: SandboxProcess, options: RelayOptio
   try {
     for await (const { stream, data } of process.chunks()) {
       if ((await io.writeBytes(stream, data)) || stream === "stderr") continue;
-      // What a pipe whose reader is gone does to who writes into it.
+      // As for a writer into a closed pipe.
       await process.kill("SIGPIPE").catch(() => {});
       giveUp("SIGPIPE");
     }
@@ -74,7 +74,7 @@ async function sendStdin(io: Io, process: SandboxProcess, options: RelayOptions,
     for await (const typed of io.stdin.bytes()) {
       const { pass, detach } = keys.filter(typed);
       const written = process.write(pass);
-      // A person does not wait for the program to read; a pipe must, or it would fill our memory.
+      // Typed input is not awaited; a pipe must be, or it would fill our memory.
       if (options.terminal === undefined) await written;
       else written.catch(() => {});
       if (pass.length > 0) lastWrite = written;
@@ -85,7 +85,7 @@ async function sendStdin(io: Io, process: SandboxProcess, options: RelayOptions,
     if (options.closeStdin) process.closeStdin();
   } catch (error) {
     if (error instanceof SandboxerError && error.code === "server_unreachable") throw error;
-    // The program has ended, or has closed its stdin: what it did with it is its own matter.
+    // The program has ended, or has closed its stdin, which is its own decision.
   }
 }
 

@@ -3,7 +3,7 @@ import { relay, type RelayEnd } from "./relay.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import type { Run } from "../run.ts";
 
-/** What to run, and how it is tied to us. */
+/** The program to run, and its connection to ours. */
 export interface ExecPlan {
   readonly command:
     | string
@@ -33,19 +33,19 @@ export async function startProcess(
     detach,
     env: { ...(tty && term ? { TERM: term } : {}), ...env },
     ...(tty ? { pty: run.io.terminal?.size() ?? DEFAULT_SIZE } : {}),
-    // Without -i there is nothing to read: not our stdin, and not one that stays open for ever.
+    // Without -i there is no input: stdin must not stay open forever.
     ...(stdin || detach || tty ? {} : { stdin: "" }),
   });
 }
 
-/** Runs it to its end, or until the person leaves it. Its exit code becomes ours. */
+/** Runs it to its end, or until the user detaches. Returns its exit code. */
 export async function runProcess(run: Run, sandbox: Sandbox, plan: ExecPlan): Promise<void> {
   const process = await startProcess(run, sandbox, plan, false);
   if (run.json) return collectProcess(run, process, plan);
   await follow(run, sandbox, process, plan);
 }
 
-/** Ties a process that is there to our terminal. */
+/** Attaches our terminal to an existing process. */
 export async function follow(
   run: Run,
   sandbox: Sandbox,

@@ -9,8 +9,8 @@ export interface Candidate {
 const SHOWN = 8;
 
 /**
- * The one that was meant: by its id, by its name, or by the beginning of either when only one begins like that.
- * Anything else is an error that says what there is; nothing is ever chosen by guess.
+ * Finds the target by its id, its name, or a unique prefix of either. Anything else is an error that lists the
+ * candidates; nothing is guessed.
  */
 export function pick<Item extends Candidate>(
   given: string,

@@ -2,7 +2,7 @@ import type { ProcessRecord } from "@sandboxer/protocol";
 import type { Transport } from "@sandboxer/client/transport";
 import { type Candidate, pick } from "./match.ts";
 
-/** A process that was started over this interface: by its id, the beginning of it, or its number inside. */
+/** A process that was started over the API: by its id, a prefix of it, or its PID. */
 export async function findProcess(client: Transport, id: string, given: string): Promise<ProcessRecord> {
   const { items } = await client.call("listProcesses", { params: { id } });
   return pickProcess(given, items);

@@ -1,12 +1,12 @@
 import { SandboxerError } from "@sandboxer/protocol/errors";
 
-/** A path in a sandbox, as it is written: `web:/tmp/x`. */
+/** A path in a sandbox, such as `web:/tmp/x`. */
 export interface RemotePath {
   readonly sandbox: string;
   readonly path: string;
 }
 
-/** Undefined for a path of this machine. One whose name has a colon is written with a folder: `./a:b`. */
+/** Undefined for a local path. A local name with a colon is written with a folder: `./a:b`. */
 export function parseRemotePath(text: string): RemotePath | undefined {
   const [, sandbox, path] = /^([A-Za-z0-9][A-Za-z0-9._-]*):(.*)$/s.exec(text) ?? [];
   if (sandbox === undefined || path === undefined) return undefined;

@@ -4,7 +4,7 @@ import { allItems } from "../api/pages.ts";
 import { isUuid } from "./uuid.ts";
 import { pick } from "./match.ts";
 
-/** The id of the sandbox that was meant. What looks like an id is one: the server knows whether it exists. */
+/** The id of the target sandbox. A full id is not looked up: the server knows whether it exists. */
 export async function sandboxId(client: Transport, given: string): Promise<string> {
   return isUuid(given) ? given : (await findSandbox(client, given)).id;
 }

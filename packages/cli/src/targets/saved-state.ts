@@ -7,7 +7,7 @@ export type SavedState =
   | { readonly kind: "snapshot"; readonly id: string }
   | { readonly kind: "sandbox"; readonly id: string; readonly checkpoint: string | undefined };
 
-/** `NAME` of a snapshot or a sandbox, `SANDBOX@CHECKPOINT`, and `snapshot:NAME` or `sandbox:NAME` where both have it. */
+/** `NAME` of a snapshot or a sandbox, `SANDBOX@CHECKPOINT`, and `snapshot:NAME` or `sandbox:NAME` if both have it. */
 export async function findSavedState(client: Transport, given: string): Promise<SavedState> {
   const [, prefix, rest] = /^(snapshot|sandbox):(.+)$/s.exec(given) ?? [];
   if (prefix === "snapshot") return { kind: "snapshot", id: await snapshotId(client, rest ?? "") };

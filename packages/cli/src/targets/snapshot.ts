@@ -4,7 +4,7 @@ import { allItems } from "../api/pages.ts";
 import { isUuid } from "./uuid.ts";
 import { pick } from "./match.ts";
 
-/** The id of the snapshot that was meant. */
+/** The id of the target snapshot. */
 export async function snapshotId(client: Transport, given: string): Promise<string> {
   return isUuid(given) ? given : (await findSnapshot(client, given)).id;
 }

@@ -16,12 +16,14 @@ export function parseDetachKeys(text: string): Uint8Array {
 }
 
 export interface Keystrokes {
-  /** What goes to the program. */
+  /** The input for the program. */
   readonly pass: Uint8Array;
   readonly detach: boolean;
 }
 
-/** Looks for the detach keys in what is typed. Their beginning is held back until it is clear that they are not meant. */
+/**
+ * Looks for the detach keys in typed input. A possible beginning is held back until it is clear that it is not them.
+ */
 export class DetachKeys {
   readonly #keys: Uint8Array;
   #matched = 0;

@@ -2,7 +2,7 @@ import type { Stdin } from "../io.ts";
 
 export function processStdin(): Stdin {
   return {
-    // Looking at process.stdin opens it, which costs a few milliseconds and is not always wanted.
+    // Accessing process.stdin opens it, which costs a few milliseconds and is not always wanted.
     get isTerminal() {
       return process.stdin.isTTY;
     },

@@ -3,7 +3,7 @@ import type { Terminal } from "../io.ts";
 
 const ENDING = ["SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT"] as const;
 
-/** The terminal of this process, where it has one. */
+/** The terminal of this process, if it has one. */
 export function processTerminal(): Terminal | undefined {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY) return undefined;
@@ -25,7 +25,7 @@ export function processTerminal(): Terminal | undefined {
       };
       stdin.setRawMode(true);
       leaveOutputAlone();
-      // "exit" also comes after an error that nobody caught.
+      // "exit" is also emitted after an uncaught error.
       process.on("exit", restore);
       for (const signal of ENDING) process.on(signal, end);
       return restore;
@@ -34,8 +34,8 @@ export function processTerminal(): Terminal | undefined {
 }
 
 /**
- * The remote terminal has made line ends of its own already. Node's raw mode would make them again, and programs that
- * draw on the whole screen move down with a bare line feed. Leaving raw mode puts this back, too.
+ * The remote terminal has already translated line ends. Node's raw mode would do it again, and full-screen programs
+ * move down with a bare line feed. Leaving raw mode restores this, too.
  */
 function leaveOutputAlone(): void {
   spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });

@@ -3,13 +3,13 @@ import { DURATION_HINT, tryParseDurationMs } from "../duration.ts";
 
 export const timestampSchema = z.string().meta({ format: "date-time", description: "ISO 8601, UTC." });
 
-/** `90s`, `4h`: stays a text, so that what was said can be shown again. */
+/** `90s`, `4h`: stays a text, so that it can be shown as given. */
 export const durationSchema = z
   .string()
   .refine((text) => tryParseDurationMs(text) !== undefined, `is not a duration. ${DURATION_HINT}`)
   .meta({ description: DURATION_HINT, examples: ["90s", "4h"] });
 
-/** A name that people give: shown in lists, never a path. */
+/** A name given by people: shown in lists, never a path. */
 export const nameSchema = z
   .string()
   .regex(
@@ -17,7 +17,7 @@ export const nameSchema = z
     "is not a valid name: use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit",
   );
 
-/** Names and texts with limits on their number and on the bytes of all together. */
+/** Names and texts with limits on their number and total size. */
 export function boundedRecord<Key extends z.ZodType<string, string>>(
   key: Key,
   value: z.ZodType<string, string>,
@@ -33,13 +33,13 @@ export function boundedRecord<Key extends z.ZodType<string, string>>(
     }, `has more than ${kib} KiB`);
 }
 
-/** Of a request. */
+/** In a request. */
 export const labelsSchema = boundedRecord(z.string().min(1).max(128), z.string().max(1024), { entries: 64, kib: 64 });
 
-/** Of a record, which may be older than the limits. */
+/** In a record, which may be older than the limits. */
 export const shownLabelsSchema = z.record(z.string(), z.string());
 
-/** What is handed over by name to a profile. */
+/** Named values for a profile. */
 export const inputsSchema = boundedRecord(z.string().min(1).max(128), z.string().max(65_536), {
   entries: 64,
   kib: 256,
@@ -53,14 +53,14 @@ export const pageQuerySchema = z.object({
   cursor: z.string().max(1024).optional(),
 });
 
-/** `label=team=ml`, several times for several labels: all must match. */
+/** `label=team=ml`, repeatable: all must match. */
 export const labelFilterSchema = z
   .union([z.string(), z.array(z.string())])
   .transform((given) => (typeof given === "string" ? [given] : given))
   .pipe(z.array(z.string().regex(/^[^=]+(=.*)?$/, "is not KEY or KEY=VALUE")))
   .optional();
 
-/** How booleans are written in a query: `true`, `1` and nothing at all say yes. */
+/** Booleans in a query: `true`, `1` and an empty value mean yes. */
 export const flagSchema = z
   .union([z.boolean(), z.enum(["true", "false", "1", "0", ""])])
   .transform((value) => value === true || value === "true" || value === "1" || value === "");

@@ -11,8 +11,8 @@ const idleTimeoutSchema = z.union([z.number().finite().nonnegative().max(315_360
 export const keySchema = z.string().min(1).max(256);
 
 /**
- * The body of `POST /v1/sandboxes`. What is absent comes from the profile, then from the server: one with a store makes
- * sandboxes that can be saved, moved and woken again unless told otherwise.
+ * The body of `POST /v1/sandboxes`. Missing fields come from the profile, then from the server: by default, a server
+ * with a store creates sandboxes that can be saved, moved and resumed.
  */
 export const createRequestSchema = z
   .strictObject({
@@ -39,7 +39,7 @@ export const createRequestSchema = z
   .meta({ id: "CreateSandbox" });
 export type CreateRequestBody = z.infer<typeof createRequestSchema>;
 
-/** What a sandbox that is made from a saved state may have of its own. */
+/** Settings of a sandbox that starts from a saved state. */
 export const restoreRequestSchema = z
   .strictObject({
     name: nameSchema.optional(),

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { timestampSchema } from "./common.ts";
 
 /**
- * What a look at an image found. `damaged`: some of what it is made of is. `unreadable`: nobody can tell what it is made
- * of. `missing`: a head or a record names it, and it is not there. `locked`: it is encrypted, and its key is not here.
+ * The result for an image. `damaged`: some of its data is. `unreadable`: its contents are unknown. `missing`: a head or
+ * a record references it, but it does not exist. `locked`: it is encrypted, and the server does not have its key.
  */
 export const IMAGE_VERDICTS = ["whole", "damaged", "unreadable", "missing", "locked"] as const;
 
@@ -21,7 +21,7 @@ const imageProblemSchema = z.object({
 });
 export type ImageProblemRecord = z.infer<typeof imageProblemSchema>;
 
-/** A checkpoint that was restored where nobody could reach it, and answered. */
+/** A checkpoint whose test restore succeeded. */
 export const provenCheckpointSchema = z
   .object({
     sandbox_id: z.string(),

@@ -19,7 +19,10 @@ export const OPERATION_KINDS = [
   "destroy",
 ] as const;
 
-/** Work that takes a while. The same record feeds the answer, the CLI's progress bar, the console and the event log. */
+/**
+ * An operation that takes a while. The same record feeds the response, the CLI's progress bar, the console and the
+ * event log.
+ */
 export const operationRecordSchema = z
   .object({
     id: z.string(),
@@ -27,9 +30,9 @@ export const operationRecordSchema = z
     state: z.enum(["running", "done", "failed"]),
     sandbox_id: z.string().nullable(),
     snapshot_id: z.string().nullable(),
-    /** What happens now. */
+    /** The current phase. */
     phase: z.string().nullable(),
-    /** Milliseconds of each phase that has ended. */
+    /** Milliseconds of each finished phase. */
     phases: z.record(z.string(), z.number()),
     done_bytes: z.number().int().nullable(),
     total_bytes: z.number().int().nullable(),
@@ -41,14 +44,14 @@ export const operationRecordSchema = z
         "Milliseconds for which the processes inside were stopped, as measured by this server; null: none, or unknown.",
     }),
     error: z.object({ code: z.string(), message: z.string(), hint: z.string() }).nullable(),
-    /** What the call would have answered. */
+    /** The response that the call would have had. */
     result: z.unknown(),
   })
   .meta({ id: "Operation" });
 export type OperationRecordBody = z.infer<typeof operationRecordSchema>;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 
-/** One line of the event log. `cursor` says where to go on; `data` depends on `type`. */
+/** One line of the event log. `cursor` is the position to continue from; `data` depends on `type`. */
 export const eventRecordSchema = z
   .object({
     cursor: z.string(),

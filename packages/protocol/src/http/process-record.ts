@@ -20,7 +20,7 @@ export const processRecordSchema = z
     id: z.string(),
     pid: z.number().int(),
     state: z.enum(PROCESS_STATES),
-    /** Null for one whose start this server did not see. */
+    /** Null if this server did not see its start. */
     command: z.array(z.string()).nullable(),
     exit_code: z.number().int().nullable(),
     signal: z.string().nullable(),
@@ -29,7 +29,7 @@ export const processRecordSchema = z
     /** Offsets count the bytes of both streams together. The oldest byte that can still be read, and the end so far. */
     output_start: z.number().int(),
     output_end: z.number().int(),
-    /** What is before this was received by a reader and may be dropped. */
+    /** Output before this was received by a reader and may be dropped. */
     acknowledged: z.number().int(),
   })
   .meta({ id: "Process" });
@@ -42,10 +42,13 @@ export const execResultSchema = z
     signal: z.string().nullable(),
     stdout: z.string(),
     stderr: z.string(),
-    /** How `stdout` and `stderr` are written: what is no text comes in base64. */
+    /** The encoding of `stdout` and `stderr`: output that is not text is in base64. */
     stdout_encoding: outputEncodingSchema,
     stderr_encoding: outputEncodingSchema,
-    /** Output is missing: there was more than `max_output_bytes`, or a repeated request came when its beginning was gone. */
+    /**
+     * Output is missing: there was more than `max_output_bytes`, or a repeated request came after its beginning was
+     * dropped.
+     */
     truncated: z.boolean(),
     timed_out: z.boolean(),
     elapsed_ms: z.number(),
@@ -59,7 +62,7 @@ export const execLineSchema = z.discriminatedUnion("event", [
     event: z.literal("started"),
     process_id: z.string(),
     pid: z.number().int(),
-    /** Where the output begins: later than asked for when older bytes are gone. */
+    /** Where the output begins: later than requested if older bytes were dropped. */
     offset: z.number().int(),
   }),
   z.object({
@@ -76,9 +79,9 @@ export const execLineSchema = z.discriminatedUnion("event", [
     offset: z.number().int(),
     timed_out: z.boolean(),
   }),
-  /** The last line of an output that was asked for without `follow`, while the process runs. */
+  /** The last line of output without `follow`, while the process runs. */
   z.object({ event: z.literal("end"), offset: z.number().int() }),
-  /** The last line when the sandbox is saved or moved: resume it and ask for the output from here. */
+  /** The last line when the sandbox is saved or moved: resume it and read the output from here. */
   z.object({ event: z.literal("moving"), process_id: z.string(), offset: z.number().int() }),
   z.object({
     event: z.literal("error"),

@@ -7,9 +7,9 @@ import { ptySchema, signalSchema } from "./process-record.ts";
  * the server. Text frames are JSON: events to the client, actions to the server.
  */
 
-/** How much output may be on its way to a client that has not acknowledged it. */
+/** How much unacknowledged output may be in flight. */
 export const ATTACH_WINDOW_BYTES = 256 * 1024;
-/** How much stdin a client may have sent that the process has not taken. */
+/** How much stdin a client may have sent that the process has not read. */
 export const ATTACH_STDIN_BYTES = 1024 * 1024;
 /** A frame of output: u8 stream, u64 big-endian offset of the first byte, bytes. */
 const OUTPUT_HEADER_BYTES = 9;
@@ -31,7 +31,7 @@ export function encodeOutputFrame({ stream, offset, data }: OutputFrame): Uint8A
   return frame;
 }
 
-/** Undefined for bytes that are no frame of output. */
+/** Undefined if the bytes are not an output frame. */
 export function decodeOutputFrame(frame: Uint8Array): OutputFrame | undefined {
   if (frame.length < OUTPUT_HEADER_BYTES) return undefined;
   const header = new DataView(frame.buffer, frame.byteOffset, OUTPUT_HEADER_BYTES);
@@ -46,10 +46,10 @@ export const processEventSchema = z.discriminatedUnion("event", [
     event: z.literal("attached"),
     process_id: z.string(),
     pid: z.number().int(),
-    /** Where the output begins: later than asked for when older bytes are gone. */
+    /** Where the output begins: later than requested if older bytes were dropped. */
     offset: z.number().int(),
   }),
-  /** How many bytes of this socket's stdin the process has taken, in all. */
+  /** How many bytes of this socket's stdin the process has read in total. */
   z.object({ event: z.literal("stdin"), bytes: z.number().int() }),
   z.object({
     event: z.literal("exit"),
@@ -58,14 +58,16 @@ export const processEventSchema = z.discriminatedUnion("event", [
     offset: z.number().int(),
     timed_out: z.boolean(),
   }),
-  /** The sandbox is being saved or moved; resume it and attach again. `stdin_bytes` as in `stdin`, for the last time. */
+  /**
+   * The sandbox is being saved or moved; resume it and attach again. `stdin_bytes` as in `stdin`, for the last time.
+   */
   z.object({ event: z.literal("moving"), offset: z.number().int(), stdin_bytes: z.number().int() }),
   z.object({
     event: z.literal("error"),
     code: z.string(),
     message: z.string(),
     hint: z.string(),
-    /** As in the body of an HTTP answer. */
+    /** As in the body of an HTTP error. */
     details: z.record(z.string(), z.unknown()).optional(),
   }),
 ]);
@@ -79,7 +81,7 @@ const processActionSchema = z.discriminatedUnion("action", [
 ]);
 export type ProcessAction = z.infer<typeof processActionSchema>;
 
-/** What a client says in a text frame, or what is wrong with it. */
+/** Parses a client's text frame, or returns its error. */
 export function parseProcessAction(text: string): ProcessAction | { readonly action: "malformed"; message: string } {
   const parsed = processActionSchema.safeParse(parseObject(text) ?? text);
   if (parsed.success) return parsed.data;

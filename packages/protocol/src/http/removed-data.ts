@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const bytes = z.number().int().nonnegative().nullable();
 
-/** How much of a deleted sandbox's data goes with it. Null when the store could not be asked. */
+/** How much of a deleted sandbox's data is removed with it. Null if the store could not be read. */
 export const removedDataSchema = z
   .object({
     removed_bytes: bytes.meta({

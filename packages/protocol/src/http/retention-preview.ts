@@ -3,10 +3,10 @@ import { KEEP_HINT, parseKeep } from "../keep-text.ts";
 import { retentionSchema } from "../retention.ts";
 import { timestampSchema } from "./common.ts";
 
-/** Instead of a rule: as the server says. */
+/** Instead of a rule: the server's default. */
 export const AS_SERVER_SAYS = "server";
 
-/** A rule that is only looked at. It stays a text, because it comes in an address. */
+/** A rule to preview. It stays a text, because it is part of a URL. */
 export const previewedKeepSchema = z
   .string()
   .refine((text) => text === AS_SERVER_SAYS || parseKeep(text) !== undefined, `is not a retention rule. ${KEEP_HINT}`)
@@ -19,7 +19,7 @@ const savedStateSchema = z.object({
   created_at: timestampSchema,
 });
 
-/** What a rule of retention would do to a sandbox's saved states. */
+/** The effect of a retention rule on a sandbox's saved states. */
 export const retentionPreviewSchema = z
   .object({
     retention: retentionSchema.meta({ description: "The rules that were applied; the server's where none is given." }),

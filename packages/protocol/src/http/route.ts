@@ -1,20 +1,20 @@
 import type { z } from "zod";
 import type { OperationKind } from "./operation-record.ts";
 
-/** What a key must allow: `read` looks, `use` works with sandboxes, `admin` rules over keys and servers. */
+/** The scope of a key: `read` views, `use` works with sandboxes, `admin` manages keys and servers. */
 export const SCOPES = ["read", "use", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Bytes that are not JSON: never held whole in memory. */
+/** Bytes that are not JSON: never complete in memory. */
 export interface StreamOf {
   readonly stream: string;
 }
 
 /**
- * One operation of the HTTP interface. Validation, types, the OpenAPI document and the client's methods all come from
- * this one description.
+ * One operation of the HTTP API. Validation, types, the OpenAPI document and the client's methods all come from this
+ * description.
  */
 export interface Route {
   readonly method: Method;
@@ -28,16 +28,16 @@ export interface Route {
   readonly body?: z.ZodType | StreamOf;
   /** The status of success. */
   readonly status: 200 | 201 | 204;
-  /** Absent with 204. Several: the client's `Accept` chooses; the first is the default. */
+  /** Absent with 204. If there are several, the client's `Accept` chooses; the first is the default. */
   readonly response?: z.ZodType | StreamOf;
   readonly alternatives?: readonly StreamOf[];
-  /** Takes `Idempotency-Key`: the same key again gives the first answer. */
+  /** Accepts `Idempotency-Key`: the same key again returns the first response. */
   readonly idempotent?: true;
-  /** The sandbox itself knows which keys it has seen, wherever it is; no answer is kept beside it. */
+  /** The sandbox itself remembers the keys it has seen, wherever it is; no response is kept beside it. */
   readonly rememberedBySandbox?: true;
   /** Changes a sandbox, so that `If-Sandbox-Epoch` is compared. */
   readonly fenced?: true;
-  /** Takes `Prefer: respond-async`: 202 and the operation, which goes on. */
+  /** Accepts `Prefer: respond-async`: 202 and the operation, which continues. */
   readonly operation?: OperationKind;
 }
 

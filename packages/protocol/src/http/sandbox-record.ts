@@ -7,8 +7,8 @@ import { carriedSchema } from "./carried.ts";
 import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
 /**
- * Where a sandbox is in its life, as its users see it. `stored`: nobody runs it, and it can be taken up anywhere.
- * `unreachable`: its record is there, and what it stands for cannot be found.
+ * The state of a sandbox for its users. `stored`: paused; any server can resume it. `unreachable`: its record exists,
+ * but the sandbox cannot be found.
  */
 export const RECORD_STATES = [
   "creating",
@@ -31,11 +31,11 @@ export const sandboxFlagsSchema = z.object({
 export const ownerSchema = z.object({
   instance_id: z.string(),
   url: z.string().nullable(),
-  /** Whether the server that answers is the owner. */
+  /** Whether the responding server is the owner. */
   here: z.boolean(),
 });
 
-/** Which backend was chosen for a sandbox, and why. */
+/** The chosen backend of a sandbox, and the reason. */
 export const placementSchema = z.object({
   backend: storedTextSchema,
   strategy: storedTextSchema,
@@ -43,10 +43,10 @@ export const placementSchema = z.object({
   passed_over: z.array(z.object({ backend: storedTextSchema, reason: storedMessageSchema })).max(1024),
 });
 
-/** What was promised of a sandbox's state, and whether that is kept. */
+/** The max_loss of a sandbox, and whether it is met. */
 export const durabilitySchema = z.object({
   max_loss: maxLossSchema.nullable(),
-  /** When the state was captured that the sandbox would go on with if its server died. */
+  /** When the state was captured that the sandbox would resume from if its server died. */
   last_saved_at: timestampSchema.nullable(),
   at_risk: z
     .object({ since: timestampSchema, reason: z.string() })
@@ -54,11 +54,11 @@ export const durabilitySchema = z.object({
     .meta({ description: "Since when and why max_loss is not met; only known to the server that runs the sandbox." }),
 });
 
-/** What saved states are encrypted with: the name of a server's key, or the fingerprint of a client's. Never a key. */
+/** The encryption of saved states: the name of a server's key, or the fingerprint of a client's. Never a key. */
 export const shownEncryptionSchema = z.object({ held_by: z.enum(["server", "client"]), key: z.string() });
 
 export const originSchema = z.object({
-  /** The sandbox whose state this one began with. */
+  /** The sandbox whose state this one started from. */
   sandbox_id: z.string().nullable(),
   snapshot_id: z.string().nullable(),
 });
@@ -68,14 +68,14 @@ export const sandboxRecordSchema = z
     id: z.string(),
     name: z.string().nullable(),
     state: z.enum(RECORD_STATES),
-    /** Held still, because its server cannot prove to be alive. */
+    /** Frozen, because its server cannot renew its lease. */
     frozen: z.boolean(),
     backend: z.string(),
     profile: z.string().nullable(),
     image: z.string().nullable(),
     labels: shownLabelsSchema,
     key: z.string().nullable(),
-    /** Of what it is made of: a key with another one asks for another sandbox. */
+    /** The hash of its settings: a key with another one means another sandbox. */
     spec_hash: z.string().nullable(),
     network: z.enum(["none", "sandbox"]),
     resources: resourcesSchema,
@@ -97,13 +97,13 @@ export const sandboxRecordSchema = z
       .meta({ description: "null: the server's default at the time of the save." }),
     origin: originSchema,
     placement: placementSchema.nullable(),
-    /** What the backend tells about it, such as an endpoint or a folder. */
+    /** Facts from the backend, such as an endpoint or a folder. */
     details: z.record(z.string(), z.string()),
   })
   .meta({ id: "Sandbox" });
 export type SandboxRecord = z.infer<typeof sandboxRecordSchema>;
 
-/** A stored sandbox of which nobody can tell more: its record cannot be read. It is left alone. */
+/** A sandbox whose stored record cannot be read. It is not touched. */
 export const damagedSandboxSchema = z
   .object({
     id: z.string(),
@@ -119,15 +119,15 @@ export const createdSandboxSchema = sandboxRecordSchema
   .meta({ id: "CreatedSandbox" });
 export type CreatedSandboxRecord = z.infer<typeof createdSandboxSchema>;
 
-/** One that began with a saved state, and what of that state it has. */
+/** A sandbox that started from a saved state, and what it kept of it. */
 export const restoredSandboxSchema = createdSandboxSchema
   .extend({ carried: carriedSchema })
   .meta({ id: "RestoredSandbox" });
 
-/** A sandbox that was moved to another backend. It keeps its token, which is not told again. */
+/** A sandbox that was moved to another backend. It keeps its token, which is not returned again. */
 export const movedSandboxSchema = sandboxRecordSchema.extend({ carried: carriedSchema }).meta({ id: "MovedSandbox" });
 
-/** How a key was answered: with the sandbox that is there, with one from its newest snapshot, or with a fresh one. */
+/** How a key was answered: with the existing sandbox, with one restored from its newest snapshot, or with a new one. */
 export const ACQUIRE_TIERS = ["reattached", "restored", "fresh"] as const;
 export type AcquireTier = (typeof ACQUIRE_TIERS)[number];
 

@@ -4,7 +4,7 @@ import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
 export const SNAPSHOT_MODES = ["full", "filesystem", "workspace", "metadata"] as const;
 
-/** What a capture is: `ready` can be restored; `damaged` and `missing` say what is wrong in `problem`. */
+/** The state of a snapshot: `ready` can be restored; for `damaged` and `missing`, `problem` has the reason. */
 export const SNAPSHOT_STATES = ["ready", "damaged", "missing"] as const;
 
 export const snapshotRecordSchema = z
@@ -21,13 +21,13 @@ export const snapshotRecordSchema = z
     /** The sandbox that was captured. */
     sandbox_id: z.string(),
     sandbox_name: z.string().nullable(),
-    /** The snapshot that the captured sandbox itself had begun with, or was rewound to. */
+    /** The snapshot that the captured sandbox itself was created from, or rewound to. */
     parent: z.string().nullable(),
     /** The snapshots whose parent this is. */
     children: z.array(z.string()),
-    /** The sandboxes that began with it and are still there. */
+    /** The existing sandboxes that were created from it. */
     sandboxes: z.array(z.string()),
-    /** Why it was taken: asked for, for a fork, under a name over WebSocket, for a move to another backend. */
+    /** Why it was taken: on request, for a fork, with a name over WebSocket, for a move to another backend. */
     reason: z.enum(["request", "fork", "named", "move"]),
     pinned: z.boolean().meta({ description: "Cannot be deleted and is exempt from retention until it is unpinned." }),
     encryption: shownEncryptionSchema.nullable().meta({ description: "null: the server's default when it was taken." }),
@@ -46,7 +46,7 @@ export const snapshotRecordSchema = z
   .meta({ id: "Snapshot" });
 export type SnapshotInfo = z.infer<typeof snapshotRecordSchema>;
 
-/** A snapshot of which nobody can tell more: its record cannot be read. It is left alone. */
+/** A snapshot whose record cannot be read. It is not touched. */
 export const damagedSnapshotSchema = damagedSandboxSchema.meta({ id: "DamagedSnapshot" });
 export type DamagedSnapshot = z.infer<typeof damagedSnapshotSchema>;
 
@@ -67,7 +67,7 @@ export const diffSchema = z
     changed: z.number().int(),
     removed: z.number().int(),
     changes: z.array(fileChangeSchema),
-    /** There are more changes than were listed. */
+    /** The list is truncated. */
     truncated: z.boolean(),
   })
   .meta({ id: "Diff" });

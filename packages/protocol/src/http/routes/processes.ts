@@ -17,7 +17,7 @@ const tag = "processes";
 const processParams = sandboxParams.extend({ process_id: z.string().min(1).max(256) });
 const NDJSON = { stream: "application/x-ndjson" } as const;
 
-/** What to run: an argv, a line for the shell, or code in a language. */
+/** The program: an argv, a line for the shell, or code in a language. */
 export const execRequestSchema = z
   .strictObject({
     command: z.array(z.string()).min(1).max(4096).optional(),

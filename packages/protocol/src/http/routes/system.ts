@@ -22,19 +22,19 @@ export const instanceRecordSchema = z
     url: z.string().nullable(),
     here: z.boolean(),
     alive: z.boolean(),
-    /** It cannot prove that it is alive, and holds its sandboxes still. Null: it has not said. */
+    /** It cannot renew its lease, so its sandboxes are frozen. Null: unknown. */
     frozen: z.boolean().nullable(),
     frozen_reason: z.string().nullable(),
     owns: z.array(z.string()),
-    /** Sandboxes that others have asked it for. */
+    /** Sandboxes that other servers have requested from it. */
     wanted: z.array(z.string()),
-    /** The same, with whom they are on their way to. */
+    /** The same, with their targets. */
     handoffs: z.array(
       z.object({
         sandbox_id: z.string(),
-        /** The instance that has asked for it. */
+        /** The server that requested it. */
         to: z.string(),
-        /** Why it stays; null: it is on its way. */
+        /** Why it was refused; null: the handoff is in progress. */
         refused: z.string().nullable(),
       }),
     ),
@@ -43,7 +43,7 @@ export const instanceRecordSchema = z
 
 const count = z.number().int().nonnegative();
 
-/** Sandboxes that are started ahead of the need. They are nobody's, and not among `sandboxes`. */
+/** The warm pool. Its sandboxes belong to nobody, and are not counted in `sandboxes`. */
 const warmPoolSchema = z
   .object({
     max: count.meta({ description: "Maximum size of the pool; 0: no pool." }),
@@ -74,7 +74,7 @@ export const serverRecordSchema = z
   })
   .meta({ id: "Server" });
 
-/** Profiles as their files say; see docs/reference/profiles.md. */
+/** Profiles as in their files; see docs/reference/profiles.md. */
 const profileRecordSchema = z
   .looseObject({ name: z.string(), description: z.string().optional() })
   .meta({ id: "Profile" });

@@ -4,7 +4,7 @@ import { sandboxParams } from "./sandboxes.ts";
 
 const tag = "usage";
 
-/** Columns of equal length, oldest first, as plots want them. */
+/** Columns of equal length, oldest first, as plots need them. */
 const usageColumnsSchema = z.object({
   time: z.array(z.number()).meta({ description: "Seconds since 1970, UTC." }),
   memory_bytes: z.array(z.number().int()),
