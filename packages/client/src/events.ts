@@ -10,14 +10,14 @@ import type { Transport } from "./wire/transport.ts";
 export interface EventOptions {
   readonly sandboxId?: string | undefined;
   readonly type?: string | undefined;
-  /** Where to go on: `cursor` of the last event that was seen. Default: with what happens from now on. */
+  /** The position to continue from: `cursor` of the last received event. Default: only new events. */
   readonly cursor?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told when the connection is there, and when it is not any more, with the cursor to go on from. */
+  /** Called when the connection is established, and when it is lost, with the cursor to continue from. */
   readonly onConnection?: ((connected: boolean, cursor: string | undefined) => void) | undefined;
 }
 
-/** Events as they happen. A connection that breaks is made again from the last cursor: none is missed, none comes twice. */
+/** Events as they happen. A lost connection is restored from the last cursor: no event is missed or repeated. */
 export async function* followEvents(
   transport: Transport,
   { sandboxId, type, cursor: from, signal: given, onConnection }: EventOptions,

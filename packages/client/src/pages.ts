@@ -3,7 +3,7 @@ interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** Every item of a list that comes in pages; a page is asked for when the one before is used up. */
+/** Every item of a paged list; the next page is requested when the current one is used up. */
 export async function* everyItem<Item>(
   page: (cursor: { cursor?: string }) => Promise<Page<Item>>,
 ): AsyncGenerator<Item, void, undefined> {

@@ -15,12 +15,12 @@ export interface PtyOptions extends Omit<SpawnOptions, "pty" | "stdin" | "detach
 }
 
 export interface AttachProcessOptions extends CallOptions, WatchOptions {
-  /** What has been seen of its output: `offset` of the process, or of a chunk. */
+  /** How much of its output was received: `offset` of the process, or of a chunk. */
   readonly offset?: number | undefined;
 }
 
 export interface ReconnectOptions {
-  /** How long a lost connection to a process is tried again. Default: 60,000. */
+  /** How long to retry a lost connection to a process. Default: 60,000. */
   readonly reconnectMs?: number | undefined;
   /** How long a silent connection to a process is trusted before the server is asked. Default: 30,000. */
   readonly silenceMs?: number | undefined;
@@ -83,7 +83,7 @@ export class Processes {
   }
 }
 
-/** Sends stdin beside the reading. A program may end without having read all of it: that is its business. */
+/** Sends stdin while output is read. A program may end without having read all of it. */
 function feed(process: SandboxProcess, stdin: Bytes): void {
   const bytes = isIterable(stdin) ? streamOf(stdin) : new Blob([stdin as string]).stream();
   void bytes.pipeTo(process.stdin as WritableStream<Uint8Array>).catch(() => {});

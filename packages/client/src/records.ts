@@ -6,23 +6,23 @@ type ItemOf<Page> = Page extends { items: (infer Item)[] } ? Item : never;
 type QueryOf<Name extends JsonRouteName> = Camel<NonNullable<CallInput<Name>["query"]>>;
 type BodyOf<Name extends JsonRouteName> = Camel<NonNullable<CallInput<Name>["body"]>>;
 
-/** The records of the server, as the protocol's table says, with names in camelCase. */
+/** The records of the server, as in the protocol's table, with names in camelCase. */
 export type SandboxRecord = Of<"getSandbox">;
 /** A stored sandbox whose record cannot be read. */
 export type DamagedSandbox = Of<"listSandboxes">["damaged"][number];
 export type AcquireTier = Of<"acquireSandbox">["tier"];
 export type SnapshotRecord = Of<"getSnapshot">;
-/** What a sandbox that is made of a snapshot has of the captured one. */
+/** What a sandbox that is created from a snapshot keeps of the captured one. */
 export type Carried = Of<"explainSnapshot">;
 export type SnapshotDiff = Of<"diffSnapshots">;
-/** What a look at saved states has found. */
+/** The result of an integrity check. */
 export type IntegrityReport = Of<"verifySnapshot">;
-/** A checkpoint that was restored where nobody could reach it. */
+/** A test-restored checkpoint. */
 export type ProvenCheckpoint = Of<"proveSandbox">;
 export type ScrubStatus = Of<"scrubStatus">;
-/** What rules of retention would do to the saved states of a sandbox. */
+/** The effect of retention rules on the saved states of a sandbox. */
 export type RetentionPreview = Of<"previewRetention">;
-/** How much of a destroyed sandbox's data goes with it, and how much others share. */
+/** How much of a deleted sandbox's data is removed with it, and how much others share. */
 export type RemovedData = Of<"destroySandbox">;
 export type OperationRecord = Camel<WireOperation>;
 export type EventRecord = ItemOf<Of<"events">>;
@@ -40,9 +40,9 @@ export type SandboxUsage = Of<"sandboxUsage">;
 export type UsageRecord = ItemOf<Of<"listUsage">>;
 export type Expiry = Of<"expireSandboxes">;
 
-/** What a new sandbox is to be like; everything has a default. */
+/** The settings of a new sandbox; everything has a default. */
 export type SandboxSettings = BodyOf<"createSandbox">;
-/** What a sandbox that begins with a saved state may have of its own. */
+/** The settings of a sandbox that starts from a saved state. */
 export type RestoreSettings = BodyOf<"restoreSnapshot">;
 export type MoveSettings = BodyOf<"moveSandbox">;
 export type ForkSettings = BodyOf<"forkSandbox">;

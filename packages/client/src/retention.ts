@@ -2,10 +2,10 @@ import type { RetentionPreview, SandboxChange } from "./records.ts";
 import type { Caller, CallOptions } from "./wire/call-types.ts";
 import { fromWire } from "./wire/naming.ts";
 
-/** The rules of a sandbox as `update` takes them; null: as the server says. */
+/** The rules of a sandbox for `update`; null: the server's default. */
 type Retention = NonNullable<SandboxChange["retention"]>;
 
-/** What rules would do to the saved states of a sandbox; undefined: those that it has. Nothing is changed. */
+/** Previews rules for the saved states of a sandbox; undefined: its current ones. Changes nothing. */
 export async function previewRetention(
   client: Caller,
   id: string,
@@ -19,7 +19,7 @@ export async function previewRetention(
   return fromWire(await client.call("previewRetention", { params: { id }, query }, options));
 }
 
-/** As a query has it; a rule that is not said is up to the server. */
+/** As a query; a missing rule uses the server's default. */
 function ruleText(keep: Retention["checkpoints"]): string {
   if (keep === undefined) return "server";
   const parts = { last: keep.keepLast, hourly: keep.hourly, daily: keep.daily };

@@ -8,19 +8,19 @@ import { isRepeatable, ROUTE_TABLE, type PlainRoute } from "./wire/route-table.t
 import type { Transport } from "./wire/transport.ts";
 
 export interface RoamingOptions {
-  /** Wakes a stored sandbox when it is used. Default: true. */
+  /** Resumes a paused sandbox when it is used. Default: true. */
   readonly autoResume?: boolean | undefined;
-  /** Talks to the server that has the sandbox, where it can be reached. Default: true. */
+  /** Talks directly to the server that runs the sandbox, if it can be reached. Default: true. */
   readonly followOwner?: boolean | undefined;
 }
 
-/** How long another server may take to answer before it is regarded as out of reach. */
+/** How long another server may take to answer before it counts as unreachable. */
 const OWNER_TIMEOUT_MS = 3_000;
-/** A sandbox that is being saved or moved is soon somewhere. */
+/** A sandbox that is being saved or moved is available again soon. */
 const MAX_DETOURS = 40;
 const PASSING_STATES: readonly unknown[] = ["saving", "restoring", "creating"];
 
-/** Calls about one sandbox, wherever it is: they go to the server that has it, and wake it where nobody has. */
+/** Calls about one sandbox, wherever it is: they go to the server that runs it, and resume it if it is paused. */
 export class SandboxCalls {
   readonly transport: Transport;
   readonly sandboxId: string;
@@ -28,7 +28,7 @@ export class SandboxCalls {
   readonly #waits = backoff({ firstDelayMs: 50, maxDelayMs: 1_000 });
   #url: string;
   #resuming: Promise<unknown> | undefined;
-  /** This client has put the sandbox down, so that what merely listens must not wake it. */
+  /** This client has paused the sandbox, so passive listeners must not resume it. */
   #putDown = false;
 
   constructor(transport: Transport, sandboxId: string, { autoResume = true, followOwner = true }: RoamingOptions = {}) {
@@ -78,7 +78,7 @@ export class SandboxCalls {
     });
   }
 
-  /** Marks the sandbox as put down by this client while and after `work` does that. */
+  /** Marks the sandbox as paused by this client during and after `work`. */
   async puttingDown<Result>(work: () => Promise<Result>): Promise<Result> {
     const before = this.#putDown;
     this.#putDown = true;
@@ -90,7 +90,7 @@ export class SandboxCalls {
     }
   }
 
-  /** Wakes it on the client's own server. One that is being saved or restored is waited for. */
+  /** Resumes it on the client's own server. Waits for a save or restore in progress. */
   async resume(options: WireOptions & { checkpoint?: string | undefined } = {}): Promise<Answer<"resumeSandbox">> {
     const { checkpoint, ...wire } = options;
     const input = { params: { id: this.sandboxId }, body: checkpoint === undefined ? {} : { checkpoint } };
@@ -108,7 +108,7 @@ export class SandboxCalls {
     }
   }
 
-  /** Does what an error asks for, so that the call may be made again; false when there is nothing to do. */
+  /** Handles an error so that the call can be repeated; false if that is not possible. */
   async recover(error: unknown, signal: AbortSignal | undefined, failures = 1): Promise<boolean> {
     if (!isSandboxerError(error)) return false;
     const away = this.#url !== this.transport.url;
@@ -153,14 +153,14 @@ export class SandboxCalls {
       this.#url = owner;
       return true;
     }
-    // Out of reach from here: the server that this client talks to asks for it.
+    // Unreachable from here: the client's own server requests it.
     return this.#wake(signal);
   }
 
-  /** The server could not pass the call on, or only to one that had the sandbox before. */
+  /** The server could not relay the call, or only to an earlier owner. */
   async #throughRelay(error: SandboxerError, signal: AbortSignal | undefined, failures: number): Promise<boolean> {
     const mayBeFound = error.code === "lease_held" && typeof error.details["url"] === "string" && failures < 5;
-    // Nobody can reach it there, so it is asked for.
+    // It cannot be reached there, so it is requested.
     if (!mayBeFound) return this.#wake(signal);
     await pause(this.#waits.delayMs(failures), signal);
     return true;
@@ -173,7 +173,7 @@ export class SandboxCalls {
     return true;
   }
 
-  /** Whether a server that another one has named can be reached and trusted with the key. */
+  /** Whether a server named by another one can be reached and trusted with the key. */
   async #answers(owner: string): Promise<boolean> {
     const url = URL.parse(owner);
     const home = new URL(this.transport.url);
@@ -190,13 +190,13 @@ export class SandboxCalls {
     );
   }
 
-  /** A stream can be sent once only, so the sandbox has to be found and woken before. */
+  /** A stream can be sent only once, so the sandbox must be found and resumed before. */
   async #beforeOneShot(options: CallOptions): Promise<void> {
     await this.call("listProcesses", { params: { id: this.sandboxId } }, { signal: options.signal });
   }
 }
 
-/** What a server that passes calls on says of the server that has the sandbox. */
+/** A relaying server's facts about the server that runs the sandbox. */
 function isOfOwner(error: SandboxerError): boolean {
   if (error.code === "lease_held") return true;
   return (

@@ -14,7 +14,7 @@ export interface ReadOptions extends CallOptions {
 export interface WriteOptions extends CallOptions {
   /** Such as 0o644. */
   readonly mode?: number | undefined;
-  /** Makes the folders above it. Default: true. */
+  /** Creates missing parent folders. Default: true. */
   readonly parents?: boolean | undefined;
 }
 
@@ -47,21 +47,21 @@ export class SandboxFiles {
     return new TextDecoder().decode(await this.read(path, options));
   }
 
-  /** As it comes, for files that do not fit into memory. */
+  /** As a stream, for files that do not fit into memory. */
   async readStream(path: string, options: ReadOptions = {}): Promise<ReadableStream<Uint8Array>> {
     const { offset, length, ...call } = options;
     const input = { params: this.#params, query: { path, ...given({ offset, length }) } };
     return this.#calls.read("readFile", input, call, async (response) => bodyOf(response));
   }
 
-  /** Replaces a file, or makes it. */
+  /** Writes a file, creating or replacing it. */
   async write(path: string, data: Bytes, options: WriteOptions = {}): Promise<void> {
     const { mode, parents = true, ...call } = options;
     const query = { path, parents, ...(mode === undefined ? {} : { mode: mode.toString(8).padStart(4, "0") }) };
     await this.#calls.call("writeFile", { params: this.#params, query, body: data }, call);
   }
 
-  /** What a folder holds, by name. */
+  /** Lists a folder, sorted by name. */
   async list(path: string, options: CallOptions = {}): Promise<FileEntry[]> {
     const page = await this.#calls.call("listFiles", { params: this.#params, query: { path } }, options);
     return fromWire(page.items);
@@ -81,7 +81,7 @@ export class SandboxFiles {
     );
   }
 
-  /** Removes a file; a folder only with `recursive`. */
+  /** Deletes a file; a folder only with `recursive`. */
   async remove(path: string, options: CallOptions & { readonly recursive?: boolean | undefined } = {}): Promise<void> {
     const { recursive = false, ...call } = options;
     await this.#calls.call("removeFile", { params: this.#params, query: { path, recursive } }, call);
@@ -96,7 +96,10 @@ export class SandboxFiles {
     await this.#calls.call("renameFile", { params: this.#params, body: { from, to } }, options);
   }
 
-  /** A file or folder and all below it, as a tar. In Node, `downloadFolder` of `@sandboxer/client/node` unpacks it. */
+  /**
+   * A file or folder with its contents, as a tar archive. In Node, `downloadFolder` of `@sandboxer/client/node` unpacks
+   * it.
+   */
   async downloadTar(
     path: string,
     options: CallOptions & { readonly skipUnreadable?: boolean | undefined } = {},
@@ -108,7 +111,7 @@ export class SandboxFiles {
     );
   }
 
-  /** Unpacks a tar into a folder. In Node, `uploadFolder` of `@sandboxer/client/node` packs one. */
+  /** Unpacks a tar archive into a folder. In Node, `uploadFolder` of `@sandboxer/client/node` packs one. */
   async uploadTar(path: string, tar: Bytes, options: CallOptions = {}): Promise<UploadResult> {
     return this.#calls.call("uploadTree", { params: this.#params, query: { path }, body: tar }, options);
   }

@@ -21,14 +21,14 @@ import type { Sandboxer } from "./sandboxer.ts";
 import type { CallOptions } from "./wire/call-types.ts";
 import { fromWire } from "./wire/naming.ts";
 
-/** A handle on a sandbox: what is done in it, and what is told of it. */
+/** A handle on a sandbox: its operations and facts. */
 export class SandboxHandle {
   readonly id: string;
-  /** Told once, at the creation. Whoever has it can attach. */
+  /** Returned once, at the creation. Anyone who has it can attach. */
   readonly token: string | undefined;
-  /** How `acquire` came by it. */
+  /** How `acquire` got it. */
   readonly tier: AcquireTier | undefined;
-  /** What `restore` and `move` have brought along. */
+  /** What `restore` and `move` kept. */
   readonly carried: Carried | undefined;
   readonly client: Sandboxer;
   readonly files: SandboxFiles;
@@ -53,7 +53,7 @@ export class SandboxHandle {
     this.#processes = new Processes(this.calls, token, options);
   }
 
-  /** As the server last told it; `refresh` asks again. */
+  /** The last record from the server; `refresh` reads it again. */
   get record(): SandboxRecord {
     return this.#record;
   }
@@ -62,53 +62,55 @@ export class SandboxHandle {
     return this.note(fromWire(await this.client.call("getSandbox", { params: { id: this.id } }, options)));
   }
 
-  /** Runs a line of shell, an argv, or code. Await it for the collected result, or iterate over its lines or bytes. */
+  /** Runs a shell line, an argv, or code. Await it for the collected result, or iterate over its lines or bytes. */
   exec(command: Command, options: ExecOptions = {}): Execution {
     return new Execution(this.#processes.start(command, options), options);
   }
 
-  /** Starts a process and gives it, without reading its output. */
+  /** Starts a process and returns it, without reading its output. */
   async spawn(command: Command, options: SpawnOptions = {}): Promise<SandboxProcess> {
     return this.#processes.start(command, options);
   }
 
-  /** Starts a process in a terminal; a shell unless told otherwise. */
+  /** Starts a process in a terminal; a shell by default. */
   async pty(options: PtyOptions = {}): Promise<SandboxProcess> {
     return this.#processes.pty(options);
   }
 
-  /** Takes up a process that runs or has run, from an offset on; default: what nobody has read. */
+  /** Attaches to a process that runs or has run, from an offset; default: unread output. */
   async process(id: string, options: AttachProcessOptions = {}): Promise<SandboxProcess> {
     return this.#processes.attach(id, options);
   }
 
-  /** What was started over HTTP, oldest first. */
+  /** Processes that were started over HTTP, oldest first. */
   async processes(options: CallOptions = {}): Promise<ProcessRecord[]> {
     return fromWire((await this.calls.call("listProcesses", this.target, options)).items);
   }
 
-  /** Everything that runs inside. */
+  /** All processes inside. */
   async processTable(options: CallOptions = {}): Promise<ProcessTableEntry[]> {
     return fromWire((await this.calls.call("processTable", this.target, options)).items);
   }
 
-  /** Memory, disk and CPU that it uses now. */
+  /** Its current memory, disk and CPU use. */
   async stats(options: CallOptions = {}): Promise<SandboxStats> {
     return fromWire(await this.calls.call("sandboxStats", this.target, options));
   }
 
-  /** What it has used in the last half hour, in columns of equal length, and its limits. `since`: seconds since 1970. */
+  /**
+   * Its resource usage in the last half hour, in columns of equal length, and its limits. `since`: seconds since 1970.
+   */
   async usage({ since, ...options }: CallOptions & { readonly since?: number } = {}): Promise<SandboxUsage> {
     const query = since === undefined ? {} : { since };
     return fromWire(await this.calls.call("sandboxUsage", { ...this.target, query }, options));
   }
 
-  /** Whether it answers, and how fast. */
+  /** Checks whether it answers, and how fast. */
   async reachability(options: CallOptions = {}): Promise<Reachability> {
     return fromWire(await this.client.call("reachability", this.target, options));
   }
 
-  /** What happens to it, as it happens. */
+  /** Its events as they happen. */
   events(options: Omit<EventOptions, "sandboxId"> = {}): AsyncGenerator<EventRecord, void, undefined> {
     return this.client.events({ ...options, sandboxId: this.id });
   }

@@ -4,14 +4,14 @@ import { Sandboxer } from "./sandboxer.ts";
 import type { CallOptions } from "./wire/call-types.ts";
 import type { ConnectionOptions } from "./wire/transport.ts";
 
-/** Where to connect to: a client that is there already, or how to make one. */
+/** The connection: an existing client, or the options to create one. */
 export type ClientOptions = ConnectionOptions | { readonly client: Sandboxer };
 
 export type CreateOptions = SandboxSettings & LongCallOptions & SandboxHandleOptions;
 export type RestoreOptions = RestoreSettings & LongCallOptions & SandboxHandleOptions;
 export type AttachOptions = CallOptions & SandboxHandleOptions;
 
-/** The client that is meant, and what is left of the options. */
+/** The client, and the remaining options. */
 export function clientOf<Options extends ClientOptions>(
   options: Options,
 ): { client: Sandboxer; settings: Omit<Options, keyof ConnectionOptions | "client"> } {

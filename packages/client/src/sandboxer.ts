@@ -19,7 +19,7 @@ import type { Answer, CallInput, CallOptions, JsonRouteName, WireOptions } from 
 import { fromWire, toWire } from "./wire/naming.ts";
 import { Transport, type ConnectionOptions } from "./wire/transport.ts";
 
-/** A server, and what can be asked of it as a whole. Sandboxes are made by `Sandbox.create`. */
+/** A server, and requests about it as a whole. `Sandbox.create` creates sandboxes. */
 export class Sandboxer {
   readonly snapshots: Snapshots;
   readonly transport: Transport;
@@ -29,17 +29,17 @@ export class Sandboxer {
     this.snapshots = new Snapshots(this);
   }
 
-  /** Any route of the HTTP interface, as it is on the wire: parameters, query and body in, the answer out. */
+  /** Calls any route of the HTTP API in its wire form: parameters, query and body in, the response out. */
   call<Name extends JsonRouteName>(name: Name, input: CallInput<Name>, options?: WireOptions): Promise<Answer<Name>> {
     return this.transport.call(name, input, options);
   }
 
-  /** What is past its time; with `apply` it is destroyed. */
+  /** Lists expired sandboxes; with `apply` deletes them. */
   async expire({ apply = false, ...options }: CallOptions & { readonly apply?: boolean } = {}): Promise<Expiry> {
     return fromWire(await this.call("expireSandboxes", { query: { apply } }, options));
   }
 
-  /** Reads everything that is saved in the server's store; needs the scope `admin`. `rateMb` null or 0: as fast as it goes. */
+  /** Checks all data in the server's store; needs the scope `admin`. `rateMb` null or 0: no limit. */
   async scrub(options: LongCallOptions & { readonly rateMb?: number | null } = {}): Promise<IntegrityReport> {
     const { rateMb, ...long } = options;
     const body = rateMb === undefined ? {} : { rate_mb: rateMb };
@@ -50,17 +50,17 @@ export class Sandboxer {
     return fromWire(await this.call("scrubStatus", {}, options));
   }
 
-  /** The next one goes on where it was. */
+  /** The next scrub continues where it stopped. */
   async stopScrub(options: CallOptions = {}): Promise<void> {
     await this.call("stopScrub", {}, options);
   }
 
-  /** What happens, as it happens. */
+  /** Events as they happen. */
   events(options: EventOptions = {}): AsyncGenerator<EventRecord, void, undefined> {
     return followEvents(this.transport, options);
   }
 
-  /** What is under way, and what was, newest first. */
+  /** Running and finished operations, newest first. */
   async *operations(
     filter: OperationFilter = {},
     options: CallOptions = {},
@@ -70,7 +70,7 @@ export class Sandboxer {
     for await (const item of items) yield fromWire(item);
   }
 
-  /** With `waitSeconds`, up to 60, the answer comes at its end or after that time. */
+  /** With `waitSeconds`, up to 60, waits for its end or that time. */
   async operation(
     id: string,
     { waitSeconds, ...options }: CallOptions & { readonly waitSeconds?: number } = {},
@@ -79,7 +79,7 @@ export class Sandboxer {
     return fromWire(await this.call("getOperation", { params: { id }, query }, options));
   }
 
-  /** As their files say, with the names that these use. */
+  /** As in their files, with their field names. */
   async profiles(options: CallOptions = {}): Promise<ProfileRecord[]> {
     return (await this.call("listProfiles", {}, options)).items;
   }
@@ -92,7 +92,7 @@ export class Sandboxer {
     return fromWire((await this.call("listBackends", {}, options)).items);
   }
 
-  /** What the sandboxes of this server have used lately: the newest points of each. `since`: seconds since 1970. */
+  /** The newest resource usage points of every sandbox of this server. `since`: seconds since 1970. */
   async usage({
     points,
     since,
@@ -102,7 +102,7 @@ export class Sandboxer {
     return fromWire((await this.call("listUsage", { query }, options)).items);
   }
 
-  /** Every server on the store. */
+  /** All servers that share the store. */
   async instances(options: CallOptions = {}): Promise<InstanceRecord[]> {
     return fromWire((await this.call("listInstances", {}, options)).items);
   }

@@ -11,7 +11,7 @@ import type {
 import type { Caller, CallOptions } from "./wire/call-types.ts";
 import { fromWire, toWire } from "./wire/naming.ts";
 
-/** The snapshots of a server. Where an id is asked for, a name does as well. */
+/** The snapshots of a server. A name works wherever an id is expected. */
 export class Snapshots {
   readonly #client: Caller;
 
@@ -28,7 +28,7 @@ export class Snapshots {
     for await (const item of items) yield fromWire(item);
   }
 
-  /** With `verify`, its data is looked at; `state` and `problem` then say what was found. */
+  /** With `verify`, checks its data; `state` and `problem` then have the result. */
   async get(id: string, options: CallOptions & { readonly verify?: boolean } = {}): Promise<SnapshotRecord> {
     const { verify, ...call } = options;
     const query = verify === undefined ? {} : { verify };
@@ -39,29 +39,29 @@ export class Snapshots {
     return fromWire(await this.#client.call("updateSnapshot", { params: { id }, body: toWire(change) }, options));
   }
 
-  /** Refused while something live depends on it. */
+  /** Fails while a live sandbox depends on it. */
   async delete(id: string, options: CallOptions = {}): Promise<void> {
     await this.#client.call("deleteSnapshot", { params: { id } }, options);
   }
 
-  /** Restores it where nobody can reach it and hears whether it answers; `proven` and `unproven` say how that went. */
+  /** Test-restores it in isolation; `proven` and `unproven` have the result. */
   async prove(id: string, options: LongCallOptions = {}): Promise<SnapshotRecord> {
     return fromWire(await this.#client.call("proveSnapshot", { params: { id } }, longCall(options).call));
   }
 
-  /** Reads every block of it; the report says what is damaged, and every image that this hurts. */
+  /** Checks every block of it; the report lists damage and every image that it affects. */
   async verify(id: string, options: LongCallOptions = {}): Promise<IntegrityReport> {
     return fromWire(await this.#client.call("verifySnapshot", { params: { id } }, longCall(options).call));
   }
 
-  /** What a restore would carry and what not, without doing it. */
+  /** Previews what a restore would and would not keep, without doing it. */
   async explain(id: string, options: CallOptions & { readonly backend?: string } = {}): Promise<Carried> {
     const { backend, ...call } = options;
     const query = backend === undefined ? {} : { backend };
     return fromWire(await this.#client.call("explainSnapshot", { params: { id }, query }, call));
   }
 
-  /** What changed from a snapshot to another one, or to a sandbox as it is now. */
+  /** The changes from a snapshot to another one, or to a sandbox as it is now. */
   async diff(
     id: string,
     to: string | { readonly id: string },

@@ -13,7 +13,7 @@ import { unpackFolder, type UnpackResult } from "./unpack-folder.ts";
 
 export { packFolder, unpackFolder, type PackOptions, type UnpackResult };
 
-/** Puts what a local folder holds into a folder of the sandbox, which is made if need be. */
+/** Uploads the contents of a local folder to a folder of the sandbox, which is created if missing. */
 export async function uploadFolder(
   sandbox: Sandbox,
   localFolder: string,
@@ -24,7 +24,7 @@ export async function uploadFolder(
   return sandbox.files.uploadTar(path, packFolder(localFolder, { filter }), call);
 }
 
-/** Puts what a folder of the sandbox holds into a local folder, which is made if need be. */
+/** Downloads the contents of a folder of the sandbox to a local folder, which is created if missing. */
 export async function downloadFolder(
   sandbox: Sandbox,
   path: string,

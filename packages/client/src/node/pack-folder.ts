@@ -5,11 +5,13 @@ import { encodeHeader, endOfTar, padding } from "../tar/encode.ts";
 import type { TarEntry } from "../tar/entry.ts";
 
 export interface PackOptions {
-  /** Says of each path, relative to the folder and with `/`, whether it is taken along; of a folder, with all below it. */
+  /** Whether a path, relative to the folder and with `/`, is included; for a folder, with its contents. */
   readonly filter?: ((path: string) => boolean) | undefined;
 }
 
-/** A local folder as a tar: files, folders and symbolic links, by name. Sockets, pipes and devices are left out. */
+/**
+ * A local folder as a tar archive: files, folders and symbolic links, by name. Sockets, pipes and devices are left out.
+ */
 export async function* packFolder(
   folder: string,
   { filter = () => true }: PackOptions = {},
@@ -44,7 +46,7 @@ async function entryOf(path: string, name: string): Promise<TarEntry | undefined
   return { ...common, kind: "symlink", sizeBytes: 0, linkTarget: await readlink(path) };
 }
 
-/** A file that grows or shrinks meanwhile is cut or filled up, so that the tar stays one. */
+/** A file that changes meanwhile is truncated or padded, so that the archive stays valid. */
 async function* packFile(path: string, entry: TarEntry): AsyncGenerator<Uint8Array, void, undefined> {
   yield encodeHeader(entry);
   let left = entry.sizeBytes;

@@ -13,13 +13,13 @@ export interface UnpackResult {
 }
 
 /**
- * Unpacks a tar that came out of a sandbox, which may be hostile: nothing is written outside the folder, no link is
- * followed, and what is no file, folder or symbolic link is refused. Files that are there are replaced.
+ * Unpacks a tar archive from a sandbox, which may be hostile: nothing is written outside the folder, no link is
+ * followed, and entries other than files, folders and symbolic links are refused. Existing files are replaced.
  */
 export async function unpackFolder(tar: AsyncIterable<Uint8Array>, folder: string): Promise<UnpackResult> {
   await mkdir(folder, { recursive: true });
   const reader = new ByteReader(tar);
-  /** Folders get their times and modes at the end: what is put into them would change the one, and need the other. */
+  /** Folders get their times and modes at the end: unpacking into them changes their times, and needs write access. */
   const folders: (() => Promise<void>)[] = [];
   let [files, bytes] = [0, 0];
   try {
@@ -67,7 +67,7 @@ async function unpackEntry(
       const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
       try {
         for await (const piece of reader.pieces(entry.sizeBytes)) await file.writeFile(piece);
-        // Bits that would give the file's owner to whoever runs it are not taken over.
+        // Setuid and setgid bits are dropped.
         await file.chmod(entry.mode & 0o777);
         await file.utimes(modified, modified);
       } finally {
@@ -80,7 +80,7 @@ async function unpackEntry(
   }
 }
 
-/** Makes the folders of a path, and makes sure that none of them is a link to elsewhere. */
+/** Creates the folders of a path, and ensures that none of them is a link. */
 async function realFolder(root: string, parts: readonly string[]): Promise<void> {
   let path = root;
   for (const part of parts) {

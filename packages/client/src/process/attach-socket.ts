@@ -18,7 +18,7 @@ export interface AttachListener {
   event(event: ProcessEvent): void;
 }
 
-/** One WebSocket to one process: frames in, frames out, until it closes. */
+/** One WebSocket to one process, until it closes. */
 export class AttachSocket {
   readonly closed: Promise<void>;
   readonly #socket: WebSocket;
@@ -47,19 +47,19 @@ export class AttachSocket {
         this.close();
       }
     };
-    // What went wrong with the socket itself is not told to scripts; that it closed is.
+    // Scripts cannot see the cause of a socket error; only that it closed.
     this.#socket.onerror = () => {};
     this.#socket.onclose = () => closed.resolve();
   }
 
-  /** False when the socket is not open. */
+  /** False if the socket is not open. */
   send(frame: Uint8Array | ProcessAction): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(frame instanceof Uint8Array ? frame.slice() : JSON.stringify(frame));
     return true;
   }
 
-  /** Over at once: a server that has died without a word would be waited for. */
+  /** Ends at once: a close handshake would wait for a dead server. */
   close(): void {
     this.#socket.onmessage = null;
     this.#socket.close(1000);

@@ -7,10 +7,10 @@ export interface CollectedOutput {
   readonly truncated: boolean;
 }
 
-/** As large as a server collects when it is not told otherwise. */
+/** The server's default limit. */
 export const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
 
-/** Reads everything, as text. Bytes that are no UTF-8 are replaced. */
+/** Reads everything, as text. Invalid UTF-8 is replaced. */
 export async function collect(chunks: AsyncIterable<OutputChunk>, maxOutputBytes: number): Promise<CollectedOutput> {
   const texts = { stdout: "", stderr: "" };
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };

@@ -7,8 +7,8 @@ export interface ExecutionOptions {
 }
 
 /**
- * A command that was started. Awaited, it is its collected result; before that, its output can be iterated instead, and
- * it can be written to and killed. It is a {@link SandboxProcess} that need not be awaited first.
+ * A started command. Awaited, it is its collected result; before that, you can iterate over its output instead, write
+ * to it and kill it. It is a {@link SandboxProcess} that need not be awaited first.
  */
 export class Execution implements PromiseLike<ExecResult> {
   /** Settles when the process has started. */
@@ -19,11 +19,11 @@ export class Execution implements PromiseLike<ExecResult> {
   constructor(process: Promise<SandboxProcess>, options: ExecutionOptions) {
     this.process = process;
     this.#options = options;
-    // Told to whoever awaits; nobody has to.
+    // Reported to whoever awaits; nobody has to.
     process.catch(() => {});
   }
 
-  /** Reads everything to the end; what `await` does. */
+  /** Reads everything to the end, as `await` does. */
   result(): Promise<ExecResult> {
     this.#result ??= this.process.then((process) => process.collect(this.#options));
     return this.#result;

@@ -4,7 +4,7 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 export interface OutputChunk {
   readonly stream: "stdout" | "stderr";
   readonly data: Uint8Array;
-  /** The number of bytes of the whole output, up to and with this chunk: where to go on. */
+  /** The number of bytes of the whole output including this chunk: the offset to continue from. */
   readonly offset: number;
 }
 
@@ -12,7 +12,7 @@ export interface OutputChunk {
 const HEADER_BYTES = 9;
 const STREAMS: Readonly<Record<number, OutputChunk["stream"]>> = { 1: "stdout", 2: "stderr" };
 
-/** A frame of output of the process WebSocket, with the offset of its first byte. */
+/** An output frame of the process WebSocket, with the offset of its first byte. */
 export function decodeFrame(frame: ArrayBuffer): { stream: OutputChunk["stream"]; start: number; data: Uint8Array } {
   const header = new DataView(frame);
   const stream = frame.byteLength < HEADER_BYTES ? undefined : STREAMS[header.getUint8(0)];

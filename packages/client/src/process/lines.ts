@@ -2,11 +2,11 @@ import type { OutputChunk } from "./frames.ts";
 
 export interface OutputLine {
   readonly stream: OutputChunk["stream"];
-  /** Without its end. */
+  /** Without its line break. */
   readonly text: string;
 }
 
-/** Puts the chunks of both streams together to lines, each stream for itself; what has no end is a line at the end. */
+/** Joins the chunks of both streams to lines, each stream separately; an unterminated rest is the last line. */
 export async function* linesOf(chunks: AsyncIterable<OutputChunk>): AsyncGenerator<OutputLine, void, undefined> {
   const rest = { stdout: "", stderr: "" };
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };

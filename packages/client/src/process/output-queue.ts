@@ -2,8 +2,8 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { decodeFrame, OutputChunk } from "./frames.ts";
 
 /**
- * The output that has come and waits for its reader, in order and without repetition, whatever sockets it came over.
- * Output that is missing is an error, unless the process is detached: that one waits for nobody.
+ * Received output that waits for its reader, in order and without repetition, across sockets. Missing output is an
+ * error, unless the process is detached, which waits for nobody.
  */
 export class OutputQueue {
   readonly #from: number | undefined;
@@ -13,7 +13,7 @@ export class OutputQueue {
   #taken: number;
   #acknowledged: number;
 
-  /** `from` is what the reader has already; undefined: where the server says that it begins. */
+  /** `from` is what the reader already has; undefined: where the server says that it begins. */
   constructor(from: number | undefined, detached: boolean) {
     this.#from = from;
     this.#detached = detached;
@@ -21,12 +21,12 @@ export class OutputQueue {
     this.#taken = this.#acknowledged = from ?? 0;
   }
 
-  /** The end of what has come. */
+  /** The end of the received output. */
   get received(): number | undefined {
     return this.#received;
   }
 
-  /** The end of what the reader has taken. */
+  /** The end of the output that was read. */
   get taken(): number {
     return this.#taken;
   }
@@ -39,7 +39,10 @@ export class OutputQueue {
     return this.isEmpty ? 0 : (this.#received ?? 0) - this.#taken;
   }
 
-  /** A socket begins here. What older readers have acknowledged may be gone; what this one waits for may not. */
+  /**
+   * A socket begins at this offset. Output acknowledged by older readers may be dropped; output that this one waits for
+   * may not.
+   */
   begin(offset: number): void {
     if (this.#received !== undefined && offset <= this.#received) return;
     const first = this.#received === this.#from;
@@ -48,11 +51,11 @@ export class OutputQueue {
     if (first) this.#taken = this.#acknowledged = offset;
   }
 
-  /** True when there was something new in it. */
+  /** True if it contained something new. */
   push({ stream, start, data }: ReturnType<typeof decodeFrame>): boolean {
     const received = this.#received ?? start;
     if (start > received) this.miss(start);
-    // What has come twice counts once.
+    // Repeated output counts once.
     const repeated = Math.max(0, received - start);
     if (repeated >= data.length) return false;
     this.#received = start + data.length;
@@ -66,7 +69,7 @@ export class OutputQueue {
     return chunk;
   }
 
-  /** Throws, because the output up to `offset` was not sent. */
+  /** Throws, because the output up to `offset` is missing. */
   miss(offset: number): void {
     if (this.#detached) return;
     throw new SandboxerError(
@@ -79,7 +82,7 @@ export class OutputQueue {
     );
   }
 
-  /** Tells `send` what the reader has taken, if that is at least so many bytes more than it was told. */
+  /** Acknowledges the read output with `send`, if it is at least this many bytes more than before. */
   acknowledge(bytes: number, send: (offset: number) => boolean): void {
     if (this.#taken - this.#acknowledged >= bytes && send(this.#taken)) this.#acknowledged = this.#taken;
   }

@@ -10,20 +10,20 @@ import { SilenceWatch } from "./silence-watch.ts";
 import { StdinQueue } from "./stdin-queue.ts";
 
 export interface ExitStatus {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly timedOut: boolean;
 }
 
 /**
- * What the connection to a process does: `attached` when output comes and stdin goes, `moving` when its sandbox is saved or
- * moved, `lost` when the connection broke. After the last two it comes back by itself, or the reading fails.
+ * The state of the connection to a process: `attached` while output and stdin flow, `moving` while its sandbox is saved
+ * or moved, `lost` if the connection broke. After the last two it is restored automatically, or reading fails.
  */
 export type ConnectionState = "attached" | "moving" | "lost";
 
 export interface WatchOptions {
-  /** Told of each change of the connection to the process, for people to see. */
+  /** Called for each change of the connection to the process, for display. */
   readonly onConnection?: ((state: ConnectionState) => void) | undefined;
 }
 
@@ -31,10 +31,10 @@ export interface LinkOptions extends WatchOptions {
   readonly calls: SandboxCalls;
   readonly token: string | undefined;
   readonly processId: string;
-  /** Where to begin; absent: with what no reader has acknowledged. */
+  /** Where to begin; absent: with unacknowledged output. */
   readonly offset: number | undefined;
   readonly pty: boolean;
-  /** It never waits for a reader, so that one who is slow misses output. */
+  /** It never waits for a reader, so that a slow one misses output. */
   readonly detached: boolean;
   readonly reconnectMs: number;
   readonly silenceMs: number;
@@ -44,13 +44,13 @@ type SocketEnd = "exit" | "moving" | "lost" | "detached";
 
 /** Acknowledged in steps, so that a talkative program costs few messages. */
 const ACKNOWLEDGE_BYTES = 64 * 1024;
-/** What may wait for its reader before another socket is opened. */
+/** The limit of unread output before another socket is opened. */
 const MAX_QUEUED_BYTES = 256 * 1024;
 
 /**
- * The connection to one process, which comes back by itself: after a drop, a restart of the server or a move of the
- * sandbox it attaches again with the offset of what it has, wherever the sandbox is then. What was not handed to the
- * reader is not acknowledged, so that nothing is lost that the reader has not seen.
+ * The connection to one process, which is restored automatically: after a drop, a restart of the server or a handoff it
+ * attaches again with its offset, wherever the sandbox is then. Output that was not passed to the reader is not
+ * acknowledged, so that nothing is lost.
  */
 export class ProcessLink {
   readonly stdin: StdinQueue;
@@ -74,7 +74,7 @@ export class ProcessLink {
     this.#queue = new OutputQueue(options.offset, options.detached);
   }
 
-  /** The end of what the reader has taken. */
+  /** The end of the output that was read. */
   get offset(): number {
     return this.#queue.taken;
   }
@@ -83,7 +83,7 @@ export class ProcessLink {
     return this.#exit;
   }
 
-  /** The next piece of output; undefined at the end. Asking for the next says that the last one has arrived. */
+  /** The next piece of output; undefined at the end. Requesting the next one acknowledges the last. */
   async next(): Promise<OutputChunk | undefined> {
     this.start();
     for (;;) {
@@ -97,12 +97,12 @@ export class ProcessLink {
     }
   }
 
-  /** Aborts when nothing is to be expected any more: after its end, a failure, a detach. */
+  /** Aborts when nothing more is expected: after its end, a failure, or a detach. */
   get over(): AbortSignal {
     return this.#end.signal;
   }
 
-  /** Connects, if it has not. */
+  /** Connects, if not connected. */
   start(): void {
     if (this.#started) return;
     this.#started = true;
@@ -151,7 +151,7 @@ export class ProcessLink {
     }
   }
 
-  /** Each socket brings a window of output; a slow reader whose connections break often is not to pile them up. */
+  /** Each socket brings a window of output; a slow reader whose connections break often must not accumulate them. */
   async #room(): Promise<void> {
     while (this.#queue.bytes > MAX_QUEUED_BYTES && !this.over.aborted) {
       await new Promise<void>((resolve) => {
@@ -216,7 +216,7 @@ export class ProcessLink {
         this.stdin.taken(event.stdin_bytes);
         return "moving";
       case "exit":
-        // A reader that was too slow for a detached process was passed over; what is still kept is fetched.
+        // A slow reader of a detached process missed output; what is still buffered is fetched.
         if (event.offset > (this.#queue.received ?? 0)) {
           if (this.#progressed) return "moving";
           this.#queue.miss(event.offset);
@@ -233,7 +233,10 @@ export class ProcessLink {
     this.#queue.acknowledge(bytes, (offset) => this.#socket?.send({ action: "ack", offset }) === true);
   }
 
-  /** Finds out over HTTP where the process is, which wakes the sandbox if need be, and says what is wrong if it is not. */
+  /**
+   * Finds out over HTTP where the process is, which resumes the sandbox if necessary, and throws if it is not
+   * available.
+   */
   async #locate(lastSeenMs: number): Promise<void> {
     const { calls, processId, reconnectMs } = this.#options;
     const signal = anySignal(this.#end.signal, calls.transport.signal);
@@ -249,7 +252,7 @@ export class ProcessLink {
     }
   }
 
-  /** Each change once. What the listener throws is not the connection's business. */
+  /** Each change once. Errors of the listener are ignored. */
   #tell(state: ConnectionState): void {
     const { onConnection } = this.#options;
     if (onConnection === undefined || this.#told === state) return;

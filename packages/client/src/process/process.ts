@@ -23,8 +23,8 @@ export interface ProcessOptions extends LinkOptions {
 }
 
 /**
- * A process in a sandbox. Its output is read by one of `chunks`, `lines`, `collect` and `wait`, once; the connection
- * comes back by itself. A process whose output is not read blocks when 1 MiB of it waits, unless it was detached.
+ * A process in a sandbox. Its output is read by one of `chunks`, `lines`, `collect` and `wait`, once; a lost connection
+ * is restored automatically. A process whose output is not read blocks when 1 MiB of it waits, unless it was detached.
  */
 export class SandboxProcess {
   readonly id: string;
@@ -44,17 +44,17 @@ export class SandboxProcess {
     else signal?.addEventListener("abort", () => this.#abort(signal), { once: true, signal: this.#link.over });
   }
 
-  /** How far its output was read: with it, `sandbox.process(id, { offset })` goes on exactly here. */
+  /** How far its output was read: `sandbox.process(id, { offset })` continues exactly here. */
   get offset(): number {
     return this.#link.offset;
   }
 
-  /** How it ended, once its output was read to the end. */
+  /** Its exit, once its output was read to the end. */
   get exit(): ExitStatus | undefined {
     return this.#link.exit;
   }
 
-  /** Its output as it comes, as bytes. To leave the loop is to detach: the process goes on. */
+  /** Its output as it arrives, as bytes. Leaving the loop detaches: the process keeps running. */
   async *chunks(): AsyncGenerator<OutputChunk, void, undefined> {
     if (this.#reading) throw new SandboxerError("wrong_state", "The output of this process is already being read.");
     this.#reading = true;
@@ -72,7 +72,7 @@ export class SandboxProcess {
     }
   }
 
-  /** Its output as lines that say which stream they are of. */
+  /** Its output as lines with their streams. */
   outputLines(): AsyncGenerator<OutputLine, void, undefined> {
     return linesOf(this.chunks());
   }
@@ -91,13 +91,13 @@ export class SandboxProcess {
     return this.#ended();
   }
 
-  /** Writes to its stdin; resolves when the process has taken it. */
+  /** Writes to its stdin; resolves when the process has read it. */
   async write(data: string | Uint8Array): Promise<void> {
     this.#link.start();
     await this.#link.stdin.write(typeof data === "string" ? new TextEncoder().encode(data) : data);
   }
 
-  /** Ends its stdin after what was written. */
+  /** Closes its stdin after everything that was written. */
   closeStdin(): void {
     this.#link.start();
     this.#link.stdin.close();
@@ -112,29 +112,29 @@ export class SandboxProcess {
     return this.#stdin;
   }
 
-  /** Sends a signal, SIGKILL unless told otherwise, to it and what it has started. */
+  /** Sends a signal, by default SIGKILL, to it and its children. */
   async kill(signal: string | number = "SIGKILL", options: CallOptions = {}): Promise<void> {
     await this.#options.calls.call("signalProcess", { params: this.#params, body: { signal } }, options);
   }
 
-  /** Tells its terminal a new size. */
+  /** Resizes its terminal. */
   async resize({ rows, columns }: PtySize, options: CallOptions = {}): Promise<void> {
     await this.#options.calls.call("resizeProcess", { params: this.#params, body: { rows, columns } }, options);
   }
 
-  /** Stops reading, and lets the process go on. Gives what `sandbox.process` needs to come back. */
+  /** Stops reading; the process keeps running. Returns what `sandbox.process` needs to attach again. */
   detach(): { readonly id: string; readonly offset: number } {
     this.#link.detach();
     return { id: this.id, offset: this.offset };
   }
 
-  /** What the server knows of it. */
+  /** The server's record of it. */
   async info(options: CallOptions = {}): Promise<ProcessRecord> {
     const record = await this.#options.calls.call("getProcess", { params: this.#params }, options);
     return fromWire(record);
   }
 
-  /** Kills it if it runs, and drops its output. */
+  /** Kills it if it runs, and deletes its output. */
   async release(options: CallOptions = {}): Promise<void> {
     this.#link.detach();
     await this.#options.calls.call("releaseProcess", { params: this.#params }, options);

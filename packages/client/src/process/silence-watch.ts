@@ -10,8 +10,8 @@ export interface SilenceOptions {
 }
 
 /**
- * Tells a program that says nothing from a connection that has died without a word, which scripts cannot see on a
- * WebSocket. After a silence the server is asked over HTTP; a socket that has fallen behind what it says is given up.
+ * Distinguishes a silent program from a dead connection, which scripts cannot see on a WebSocket. After a silence the
+ * server is asked over HTTP; a socket that has fallen behind is closed.
  */
 export class SilenceWatch {
   readonly #options: SilenceOptions;
@@ -19,7 +19,7 @@ export class SilenceWatch {
   readonly #socket: AttachSocket;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #stopped = false;
-  /** What was missing at the last look: when it still is, the socket is dead. */
+  /** The missing output at the last check: if it is still missing, the socket is dead. */
   #missed: number | undefined;
 
   constructor(options: SilenceOptions, queue: OutputQueue, socket: AttachSocket) {
@@ -46,7 +46,7 @@ export class SilenceWatch {
 
   async #look(): Promise<void> {
     const { calls, processId, silenceMs } = this.#options;
-    // A reader that is behind has a server that rightly holds the rest back.
+    // If the reader is behind, the server rightly holds back the rest.
     if (!this.#queue.isEmpty) return this.#wait();
     const { received } = this.#queue;
     const says = await calls.transport

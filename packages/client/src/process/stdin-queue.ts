@@ -2,26 +2,26 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 
 interface Write {
   bytes: Uint8Array;
-  /** How many of them were sent on the present socket. */
+  /** How many of them were sent on the current socket. */
   sent: number;
-  /** How many of them the process has taken. */
+  /** How many of them the process has read. */
   taken: number;
   readonly done: PromiseWithResolvers<void>;
 }
 
-/** Half of what the server allows to be on its way. */
+/** Half of the server's limit of unread stdin. */
 const WINDOW_BYTES = 512 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * What is to be written to a process, in order. The server tells how much the process has taken, so that after a move
- * exactly the rest is sent. Where a connection breaks instead, nobody knows what became of the bytes on their way: those
- * writes fail, and with `strict` all later ones too, because the program would read a text with a hole.
+ * Pending writes to a process, in order. The server reports how much the process has read, so that after a move exactly
+ * the rest is sent. If a connection breaks instead, the fate of bytes in flight is unknown: those writes fail, and with
+ * `strict` all later ones too, because the program would read a text with a hole.
  */
 export class StdinQueue {
   readonly #strict: boolean;
   #writes: Write[] = [];
-  /** Of the present socket. */
+  /** For the current socket. */
   #takenHere = 0;
   #failed: SandboxerError | undefined;
   #send: ((bytes: Uint8Array) => boolean) | undefined;
@@ -32,7 +32,7 @@ export class StdinQueue {
     this.#strict = strict;
   }
 
-  /** Resolves when the process has taken all of it. */
+  /** Resolves when the process has read all of it. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#failed !== undefined) throw this.#failed;
     if (this.#closed) throw new SandboxerError("wrong_state", "stdin was closed.");
@@ -43,7 +43,7 @@ export class StdinQueue {
     return write.done.promise;
   }
 
-  /** Closes stdin after what was written. */
+  /** Closes stdin after everything that was written. */
   close(): void {
     this.#closed = true;
     this.#pump();
@@ -56,7 +56,7 @@ export class StdinQueue {
     this.#pump();
   }
 
-  /** The server says how many bytes of this socket the process has taken. */
+  /** The server reports how many bytes of this socket the process has read. */
   taken(totalHere: number): void {
     let fresh = totalHere - this.#takenHere;
     this.#takenHere = totalHere;
@@ -70,7 +70,7 @@ export class StdinQueue {
     this.#pump();
   }
 
-  /** The socket is gone. After a move the server has said what was taken; else what was on its way is in doubt. */
+  /** The socket closed. After a move the server has reported what was read; otherwise bytes in flight are in doubt. */
   disconnected(known: boolean): void {
     [this.#send, this.#sendClose] = [undefined, undefined];
     const doubtful = known ? [] : this.#writes.filter(({ sent, taken }) => sent > taken);

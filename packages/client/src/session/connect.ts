@@ -13,11 +13,11 @@ export interface ConnectOptions extends ConnectionKeys {
 export interface AttachOptions extends ConnectOptions {
   /** The token that came with the sandbox's id. */
   readonly token?: string;
-  /** The name of an older checkpoint to go back to, such as `checkpoint_1790000000000.img`. */
+  /** The name of an older checkpoint to resume from, such as `checkpoint_1790000000000.img`. */
   readonly checkpoint?: string;
 }
 
-/** Makes a sandbox on the server at `url` (http, https, ws or wss). Resolves when it runs. */
+/** Creates a sandbox on the server at `url` (http, https, ws or wss). Resolves when it runs. */
 export async function create(
   url: string,
   configuration: SandboxConfiguration = {},
@@ -34,7 +34,7 @@ export async function create(
   return new SandboxSession(connection, id, token);
 }
 
-/** Attaches to a sandbox, live or stored. Resolves when it runs. */
+/** Attaches to a sandbox, running or paused. Resolves when it runs. */
 export async function attach(url: string, sandboxId: string, options: AttachOptions = {}): Promise<SandboxSession> {
   const target = endpoint(url, `attach/${encodeURIComponent(sandboxId)}`);
   target.searchParams.set("extensions", "1");
@@ -60,7 +60,7 @@ function endpoint(base: string, path: string): URL {
   return url;
 }
 
-/** Gives up, and hangs up, when the signal says so or the attempt fails. */
+/** Closes the connection when the signal aborts or the attempt fails. */
 async function abortable<Result>(
   connection: Connection,
   attempt: Promise<Result>,

@@ -2,13 +2,13 @@ import type { ServerEvent, Status } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { openWebSocket } from "../wire/websocket.ts";
 
-/** An event as it came; with an error, the status that it explains. */
+/** An event as received; an error comes with the status that it explains. */
 export interface Received {
   readonly event: ServerEvent;
   readonly failed?: { readonly status: Status | undefined; readonly error: SandboxerError };
 }
 
-/** Looks at each event: a value ends the wait, a throw fails it. */
+/** Inspects each event: a value ends the wait, a throw fails it. */
 export type Step<Result> = (received: Received) => Result | undefined;
 
 export interface Closed {
@@ -19,11 +19,11 @@ export interface Closed {
 export interface ConnectionKeys {
   /** A key of the server. */
   readonly apiKey?: string;
-  /** A key of your own that the sandbox is saved under: 32 bytes in base64 or hex. */
+  /** Your own encryption key for the sandbox's saved data: 32 bytes in base64 or hex. */
   readonly encryptionKey?: string;
 }
 
-/** One WebSocket to the server: events in order, to everyone who listens. */
+/** One WebSocket to the server: events in order, to all listeners. */
 export class Connection {
   readonly closed: Promise<Closed>;
   readonly #socket: WebSocket;
@@ -39,7 +39,7 @@ export class Connection {
     this.#opened = opened.promise;
     this.closed = closed.promise;
     this.#socket.onopen = () => opened.resolve();
-    // What went wrong with the socket itself is not told to scripts; that it closed is.
+    // Scripts cannot see the cause of a socket error; only that it closed.
     this.#socket.onerror = () => {};
     this.#socket.onmessage = ({ data }) => this.#receive(String(data));
     this.#socket.onclose = ({ code, reason }) => {
@@ -48,7 +48,7 @@ export class Connection {
     };
   }
 
-  /** Sends a message, as soon as the socket is open; in the order of the calls. Lost when the socket has closed. */
+  /** Sends a message, as soon as the socket is open; in the order of the calls. Lost if the socket has closed. */
   send(message: object): void {
     void this.#opened.then(() => {
       if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
@@ -61,8 +61,8 @@ export class Connection {
   }
 
   /**
-   * Waits for what a step is looking for. With `onError` "close", any error event fails the wait; with "own", only what
-   * the step throws does. The end of the connection fails it in any case.
+   * Waits for the result of a step. With `onError` "close", any error event fails the wait; with "own", only the step's
+   * own throw does. The end of the connection fails it in any case.
    */
   async until<Result>(step: Step<Result>, onError: "close" | "own" = "own"): Promise<Result> {
     const found = Promise.withResolvers<Result>();

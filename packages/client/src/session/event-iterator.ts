@@ -1,4 +1,4 @@
-/** Turns callbacks into an iterator that keeps what nobody has asked for yet, until the end. */
+/** Turns callbacks into an iterator that buffers unread values, until the end. */
 async function* iterate<Event>(
   queue: Event[],
   arrival: () => Promise<void>,

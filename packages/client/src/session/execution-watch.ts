@@ -4,21 +4,21 @@ export interface Output {
   readonly stream: "stdout" | "stderr";
   readonly data: string;
   readonly executionId: string;
-  /** What to hand to `reconnect` to get what comes next. */
+  /** Pass it to `reconnect` to continue after this. */
   readonly offset: number;
 }
 
 export interface ExecutionResult {
   readonly stdout: string;
   readonly stderr: string;
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly exitCode: number | null;
   readonly executionId: string | undefined;
 }
 
 type OutputEvent = Extract<Received["event"], { event: "stdout" | "stderr" }>;
 
-/** Gathers one execution from the events of a session: from its RUNNING to its DONE. */
+/** Collects one execution from the events of a session: from its RUNNING to its DONE. */
 export class ExecutionWatch {
   readonly #onOutput: ((output: Output) => void) | undefined;
   readonly #texts = { stdout: "", stderr: "" };
@@ -31,7 +31,7 @@ export class ExecutionWatch {
 
   /**
    * Before its RUNNING, a refusal is about this execution and a DONE belongs to an older one. After it only the DONE
-   * counts: errors are about other messages, such as a stdin that came too late.
+   * counts: errors are about other messages, such as a late stdin.
    */
   readonly step = ({ event, failed }: Received): ExecutionResult | undefined => {
     if (event.event === "stdout" || event.event === "stderr") this.#output(event);
@@ -44,14 +44,14 @@ export class ExecutionWatch {
     return event.status === "SANDBOX_EXECUTION_DONE" && this.#running ? this.#result(event.exit_code) : undefined;
   };
 
-  /** As {@link step}, where a DONE may come alone: there was nothing left to replay. */
+  /** As {@link step}, if a DONE may come alone: there was nothing left to replay. */
   readonly replayStep = (received: Received): ExecutionResult | undefined => {
     const { event } = received;
     const alone = event.event === "status_update" && event.status === "SANDBOX_EXECUTION_DONE" && !this.#running;
     return alone ? this.#result(event.exit_code) : this.step(received);
   };
 
-  /** The session has asked for extensions, so that it is said what it is of and where. */
+  /** The session asked for extensions, so output events have an execution and an offset. */
   #output({ event: stream, data, execution_id: executionId = "", offset = 0 }: OutputEvent): void {
     this.#texts[stream] += data;
     this.#onOutput?.({ stream, data, executionId, offset });

@@ -5,22 +5,22 @@ import { eventsOf } from "./event-iterator.ts";
 import { ExecutionWatch, type ExecutionResult, type Output } from "./execution-watch.ts";
 
 export interface RunOptions {
-  /** Called with each piece as it comes. */
+  /** Called with each piece as it arrives. */
   readonly onOutput?: (output: Output) => void;
   /** Kills the execution; the call then fails with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 export interface ReconnectOptions extends Omit<RunOptions, "signal"> {
-  /** The execution that was seen, and up to where; absent: what the server believes to be undelivered. */
+  /** The execution that was received, and up to where; absent: what the server considers undelivered. */
   readonly executionId?: string;
   readonly offset?: number;
 }
 
-/** A client's hold on one sandbox. It ends with `checkpoint`, `destroy`, `close`, or when the server says so. */
+/** A client's session with one sandbox. It ends with `checkpoint`, `destroy`, `close`, or when the server ends it. */
 export class SandboxSession {
   readonly id: string;
-  /** Told by the server once, at creation. Whoever has it can attach. */
+  /** Returned once, at creation. Anyone who has it can attach. */
   readonly token: string | undefined;
   /** Settles when the session is over, with the close code of the protocol. Never rejects. */
   readonly closed: Promise<Closed>;
@@ -34,7 +34,7 @@ export class SandboxSession {
     this.closed = connection.closed;
   }
 
-  /** Runs code as a process of its own and waits for its end. A failing program is a result, not an error. */
+  /** Runs code as a separate process and waits for its end. A failing program is a result, not an error. */
   async run(language: Language, code: string, { onOutput, signal }: RunOptions = {}): Promise<ExecutionResult> {
     signal?.throwIfAborted();
     const result = this.#follow(new ExecutionWatch(onOutput).step, { language, code });
@@ -49,7 +49,7 @@ export class SandboxSession {
     }
   }
 
-  /** Replays what was not seen of the present or last execution, then follows it to its end. */
+  /** Replays unseen output of the current or last execution, then follows it to its end. */
   async reconnect({ onOutput, executionId, offset }: ReconnectOptions = {}): Promise<ExecutionResult> {
     return this.#follow(new ExecutionWatch(onOutput).replayStep, {
       action: "reconnect",
@@ -58,7 +58,7 @@ export class SandboxSession {
     });
   }
 
-  /** Sends text to the running execution. What the server makes of it shows in the events. */
+  /** Sends text to the running execution. The result shows in the events. */
   stdin(data: string): void {
     this.#connection.send({ event: "stdin", data });
   }
@@ -70,7 +70,7 @@ export class SandboxSession {
     ]);
   }
 
-  /** Saves everything and ends the session; `attach` takes the sandbox up again, on this server or another. */
+  /** Saves everything and ends the session; `attach` resumes the sandbox, on this server or another. */
   async checkpoint(): Promise<void> {
     const failures: Status[] = ["SANDBOX_CHECKPOINT_ERROR", "SANDBOX_EXECUTION_IN_PROGRESS_ERROR"];
     await this.#ask({ action: "checkpoint" }, "SANDBOX_CHECKPOINTED", failures);
@@ -83,29 +83,29 @@ export class SandboxSession {
     await this.#ask({ action: "snapshot_filesystem", name }, "SANDBOX_FILESYSTEM_SNAPSHOT_CREATED", failures);
   }
 
-  /** Destroys the sandbox and everything that is stored of it. */
+  /** Deletes the sandbox and its checkpoints. */
   async destroy(): Promise<void> {
     await this.#ask({ action: "kill_sandbox" }, "SANDBOX_KILLED", ["SANDBOX_KILL_ERROR"]);
     await this.closed;
   }
 
-  /** Leaves. The sandbox stays, and what executes goes on. */
+  /** Disconnects. The sandbox stays, and executions keep running. */
   async close(): Promise<void> {
     this.#connection.close();
     await this.closed;
   }
 
-  /** Calls back with everything that the server says; gives a function that stops it. */
+  /** Calls back with every event of the server; returns a function that stops it. */
   onEvent(listener: (event: ServerEvent) => void): () => void {
     return this.#connection.listen(({ event }) => listener(event));
   }
 
-  /** Everything that the server says from now on, until the session is over. */
+  /** Every event of the server from now on, until the session is over. */
   events(): AsyncIterableIterator<ServerEvent> {
     return eventsOf((listener) => this.onEvent(listener), this.closed);
   }
 
-  /** One at a time, as the server has it: the events of two could not be told apart. */
+  /** One at a time, as on the server: the events of two could not be told apart. */
   async #follow(step: Step<ExecutionResult>, message: object): Promise<ExecutionResult> {
     if (this.#following) throw new SandboxerError("execution_in_progress", "An execution is already in progress.");
     this.#following = true;

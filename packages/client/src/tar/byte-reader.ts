@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol/errors";
 
-/** Takes exact numbers of bytes out of chunks of any size. */
+/** Reads exact numbers of bytes from chunks of any size. */
 export class ByteReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #rest: Uint8Array = new Uint8Array();
@@ -9,7 +9,7 @@ export class ByteReader {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** Undefined at the end; the end in the middle of them is an error. */
+  /** Undefined at the end; an end in the middle is an error. */
   async exactly(bytes: number): Promise<Uint8Array | undefined> {
     const whole = new Uint8Array(bytes);
     let filled = 0;
@@ -23,7 +23,7 @@ export class ByteReader {
     return whole;
   }
 
-  /** The bytes of a part, as they come. */
+  /** The bytes of a part, as a stream. */
   async *pieces(bytes: number): AsyncGenerator<Uint8Array, void, undefined> {
     for (let left = bytes; left > 0;) {
       const part = await this.atMost(left);

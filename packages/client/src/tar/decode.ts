@@ -2,7 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { ByteReader } from "./byte-reader.ts";
 import { BLOCK_BYTES, type TarEntry } from "./entry.ts";
 
-/** What a pax header says may be long, but not without end. */
+/** A pax header may be long, but not unlimited. */
 const MAX_EXTENDED_BYTES = 1024 * 1024;
 const decoder = new TextDecoder();
 
@@ -76,7 +76,7 @@ function paxFields(body: Uint8Array): Record<string, string> {
   return fields;
 }
 
-/** Octal digits; or, with the highest bit set, a binary number for what is larger. */
+/** Octal digits; or, with the highest bit set, a binary number for larger values. */
 function octal(block: Uint8Array, offset: number, length: number): number {
   if (((block[offset] ?? 0) & 0x80) !== 0) {
     return block.subarray(offset + 1, offset + length).reduce((value, byte) => value * 256 + byte, 0);

@@ -5,7 +5,7 @@ const PAX_FLAG = "x";
 const MAX_OCTAL_SIZE = 8 ** 11;
 const encoder = new TextEncoder();
 
-/** The header blocks of an entry: ustar, with a pax header before it for what ustar has no room for. */
+/** The header blocks of an entry: ustar, preceded by a pax header for what ustar cannot hold. */
 export function encodeHeader(entry: TarEntry): Uint8Array {
   const name = entry.kind === "folder" ? `${entry.name}/` : entry.name;
   const extended = extendedFields(entry, name);
@@ -64,7 +64,7 @@ function plainHeader(entry: TarEntry, name: string, typeFlag: string, sizeBytes:
   return block;
 }
 
-/** A record counts its own length, with the digits of that length. */
+/** A record counts its own length, including the digits of that length. */
 function paxRecord(key: string, value: string): Uint8Array {
   const rest = ` ${key}=${value}\n`;
   const restBytes = encoder.encode(rest).length;

@@ -5,7 +5,7 @@ export interface TarEntry {
   /** The permission bits. */
   readonly mode: number;
   readonly modifiedAtMs: number;
-  /** Of the contents that follow; 0 for folders and links. */
+  /** The size of the content that follows; 0 for folders and links. */
   readonly sizeBytes: number;
   readonly linkTarget?: string;
 }

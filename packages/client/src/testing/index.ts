@@ -17,9 +17,9 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 import { Sandboxer } from "../sandboxer.ts";
 
 export interface TestServerOptions {
-  /** A folder that several test servers share, so that sandboxes can move between them. Default: one of its own. */
+  /** A folder that several test servers share, so that sandboxes can move between them. Default: its own. */
   readonly store?: string;
-  /** Keys that clients must show. Default: none is needed. */
+  /** Keys that the server accepts. Default: none is needed. */
   readonly apiKeys?: readonly string[];
 }
 
@@ -28,9 +28,9 @@ export interface TestServer {
   /** For the `store` of another test server. */
   readonly store: string;
   readonly client: Sandboxer;
-  /** Puts every sandbox down and ends, as on SIGTERM. What is in the store stays until `close`. */
+  /** Drains all sandboxes and stops, as on SIGTERM. The store stays until `close`. */
   drain(): Promise<void>;
-  /** Ends, and removes its folders. */
+  /** Stops, and removes its folders. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -72,7 +72,7 @@ export async function startTestServer({ store, apiKeys = [] }: TestServerOptions
   };
 }
 
-/** Only tests need the server, so that it is looked for when it is asked for. */
+/** Only tests need the server package, so it is loaded on demand. */
 async function loadServer(): Promise<
   Pick<typeof import("@sandboxer/server"), "startServer"> &
     Pick<typeof import("@sandboxer/server/config"), "parseConfig">

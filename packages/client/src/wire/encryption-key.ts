@@ -2,7 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 
 const KEY = /^([0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43}=?)$/;
 
-/** What is no key is not sent: it may be something else that nobody should see. */
+/** An invalid key is not sent: it may be another secret. */
 export function checkedEncryptionKey(text: string): string {
   const trimmed = text.trim();
   if (KEY.test(trimmed)) return trimmed;
@@ -11,7 +11,7 @@ export function checkedEncryptionKey(text: string): string {
   });
 }
 
-/** As a subprotocol of a WebSocket, on which browsers can set no headers. */
+/** As a subprotocol of a WebSocket, because browsers cannot set headers on one. */
 export function encryptionSubprotocol(text: string): string {
   const key = checkedEncryptionKey(text);
   const bytes = key.length === 64 ? hexToBase64(key) : key;

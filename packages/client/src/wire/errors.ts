@@ -7,7 +7,7 @@ interface WireError {
   readonly details?: unknown;
 }
 
-/** What an error of a newer server is taken for, by the status that came with it. */
+/** The code for an unknown error of a newer server, by its status. */
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   400: "bad_request",
   401: "unauthorized",
@@ -20,7 +20,7 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   504: "server_unreachable",
 };
 
-/** Makes an error of an answer that is none of success. Reads the body. */
+/** Converts an unsuccessful response to an error. Reads the body. */
 export async function errorOfResponse(response: Response): Promise<SandboxerError> {
   const text = await response.text().catch(() => "");
   return errorOfBody(text, response.status, retryAfterOf(response));
@@ -42,7 +42,7 @@ export function errorOfBody(
   return errorOfFields(body, status, more);
 }
 
-/** An error as bodies, operations and events of the server tell it. */
+/** An error from a response body, an operation or an event of the server. */
 export function errorOfFields(
   { code, message, hint, details }: WireError,
   status = 500,
@@ -59,7 +59,7 @@ export function errorOfFields(
   });
 }
 
-/** No answer came: the server is not there, or the connection broke. */
+/** There was no response: the server is unreachable, or the connection broke. */
 export function unreachable(url: string, cause: unknown): SandboxerError {
   const reason = reasonOf(cause);
   return new SandboxerError("server_unreachable", `No answer from ${new URL(url).origin}${reason}.`, {
@@ -73,9 +73,9 @@ export function isSandboxerError(thrown: unknown, ...codes: readonly ErrorCode[]
   return thrown instanceof SandboxerError && (codes.length === 0 || codes.includes(thrown.code));
 }
 
-/** Whether the request cannot have reached the server that it is for, so that repeating it does nothing twice. */
+/** Whether the request cannot have reached its server, so that repeating it is safe. */
 export function neverSent(error: SandboxerError): boolean {
-  // The server that passes calls on says so of the one that it could not pass this one on to.
+  // A relaying server reports that it could not relay the call.
   if (error.details["reached"] === false) return true;
   const { cause } = (error.cause ?? {}) as { cause?: { code?: unknown } };
   return cause?.code === "ECONNREFUSED" || cause?.code === "ENOTFOUND" || cause?.code === "EAI_AGAIN";

@@ -1,4 +1,4 @@
-/** The calls of the protocol's table as they are on the wire, for programs that do without the classes. */
+/** The calls of the protocol's table in wire form, for programs that do not use the classes. */
 export { DEFAULT_URL, Transport } from "./transport.ts";
 export type { Answer, Bytes, CallInput, JsonRouteName } from "./call-types.ts";
 export { errorOfFields, errorOfResponse, unreachable } from "./errors.ts";

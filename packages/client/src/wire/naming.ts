@@ -1,10 +1,10 @@
-/** Names are snake_case on the wire and camelCase in TypeScript; what people have named stays as they named it. */
+/** Names are snake_case on the wire and camelCase in TypeScript; user-defined names are unchanged. */
 
 type CamelName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelName<Tail>>}`
   : Name;
 
-/** A record of the wire as it looks in TypeScript. Maps with keys of anyone's choice are left alone. */
+/** A wire record in TypeScript form. Maps with user-defined keys are unchanged. */
 export type Camel<Value> = Value extends string | number | boolean | null | undefined
   ? Value
   : Value extends readonly (infer Item)[]
@@ -15,7 +15,7 @@ export type Camel<Value> = Value extends string | number | boolean | null | unde
         : { [Key in keyof Value as Key extends string ? CamelName<Key> : Key]: Camel<Value[Key]> }
       : Value;
 
-/** The fields whose values are maps with keys of anyone's choice. A test compares them with the protocol's schemas. */
+/** The fields whose values are maps with user-defined keys. A test compares them with the protocol's schemas. */
 const MAPS_IN_ANSWERS: ReadonlySet<string> = new Set(["capabilities", "data", "details", "labels", "phases", "result"]);
 const MAPS_IN_REQUESTS: ReadonlySet<string> = new Set(["env", "inputs", "labels"]);
 

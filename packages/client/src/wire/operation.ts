@@ -1,10 +1,10 @@
 import type { Caller, OperationRecord, WireOptions } from "./call-types.ts";
 import { errorOfFields } from "./errors.ts";
 
-/** How long a look at an operation waits for its end, in seconds: what progress is shown every so often. */
+/** How long one poll of an operation waits for its end, in seconds; progress is shown as often. */
 const LOOK_SECONDS = 0.5;
 
-/** Looks at an operation until it has ended; tells each look. Gives what the call would have answered. */
+/** Polls an operation until it ends, and reports each poll. Returns the call's response. */
 export async function followOperation(
   transport: Caller,
   begun: OperationRecord,

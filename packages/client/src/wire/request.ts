@@ -8,7 +8,7 @@ interface RequestParts {
   readonly body?: unknown;
 }
 
-/** The address of a call: the base may have a path of its own, behind a proxy. */
+/** The URL of a call: the base may have its own path, behind a proxy. */
 export function addressOf(base: string, path: string, { params = {}, query = {} }: RequestParts): URL {
   const url = baseUrl(base);
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name, params[name]));

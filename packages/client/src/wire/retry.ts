@@ -3,14 +3,14 @@ import { isSandboxerError, neverSent } from "./errors.ts";
 import { pause } from "./abort.ts";
 
 export interface RetryOptions {
-  /** How often a call is made at most; 1 turns repeating off. */
+  /** The maximum number of attempts; 1 turns retries off. */
   readonly attempts?: number;
   /** The longest wait before the second attempt; it doubles with each further one. */
   readonly firstDelayMs?: number;
   readonly maxDelayMs?: number;
 }
 
-/** What may pass by itself. Others are retryable too, but only after somebody has done something. */
+/** Failures that may be temporary. Others are retryable too, but only after a person has acted. */
 const PASSING: ReadonlySet<ErrorCode> = new Set([
   "server_unreachable",
   "backend_unavailable",
@@ -21,7 +21,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set([
   "rate_limited",
 ]);
 
-/** After these, the server may have done what it was asked for. */
+/** After these, the server may have carried out the request. */
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set(["server_unreachable", "timeout"]);
 
 export interface Backoff {
@@ -38,8 +38,8 @@ export function backoff({ attempts = 5, firstDelayMs = 100, maxDelayMs = 5_000 }
 }
 
 /**
- * Repeats a call whose failure may pass. With `repeatable` false, only after a failure that says that nothing was done.
- * `attempt` is told how many attempts have failed with an unknown outcome before it.
+ * Retries a call after a temporary failure. With `repeatable` false, only after a failure that says that nothing was
+ * done. `attempt` gets the number of earlier attempts with an unknown outcome.
  */
 export async function retrying<Result>(
   attempt: (uncertain: number) => Promise<Result>,

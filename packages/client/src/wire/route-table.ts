@@ -1,13 +1,13 @@
 import type { Routes } from "@sandboxer/protocol";
 
-/** What is needed of a route at run time. */
+/** The facts of a route at run time. */
 export interface PlainRoute {
   readonly method: string;
   readonly path: string;
   readonly accept?: string;
   readonly contentType?: string;
   readonly idempotent?: boolean;
-  /** Does no harm twice, though it is a POST without a key. */
+  /** Safe to repeat, although it is a POST without a key. */
   readonly repeatable?: boolean;
 }
 
@@ -18,7 +18,7 @@ type SameRoute<R extends { method: string; path: string }> = PlainRoute & {
 
 /**
  * The protocol's table without its schemas, so that programs that talk to a server need not load them. The compiler
- * holds the two equal: a route that is missing here, or that differs, is a type error.
+ * compares the two: a missing or different route is a type error.
  */
 export const ROUTE_TABLE = {
   createSandbox: { method: "POST", path: "/v1/sandboxes", idempotent: true },
@@ -92,7 +92,7 @@ export const ROUTE_TABLE = {
   sandboxUsage: { method: "GET", path: "/v1/sandboxes/{id}/usage" },
 } as const satisfies { readonly [Name in keyof Routes]: SameRoute<Routes[Name]> };
 
-/** Whether the same request may be made again when nobody knows what became of the first. */
+/** Whether a request may be repeated if the outcome of the first is unknown. */
 export function isRepeatable({ method, idempotent, repeatable }: PlainRoute): boolean {
   return method !== "POST" || idempotent === true || repeatable === true;
 }

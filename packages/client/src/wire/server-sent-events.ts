@@ -1,7 +1,7 @@
 export interface ServerSentEvent {
   readonly id: string | undefined;
   readonly event: string | undefined;
-  /** Absent where the server only tells its cursor. */
+  /** Absent if the server only sends its cursor. */
   readonly data: string | undefined;
 }
 

@@ -10,23 +10,23 @@ import { backoff, retrying, type Backoff, type RetryOptions } from "./retry.ts";
 import { isRepeatable, ROUTE_TABLE, type PlainRoute } from "./route-table.ts";
 
 export interface ConnectionOptions {
-  /** Of the server: http or https. Default: http://127.0.0.1:8080. */
+  /** The server's URL: http or https. Default: http://127.0.0.1:8080. */
   readonly url?: string;
-  /** A key of the server, where it has keys. */
+  /** A server key, if the server has keys. */
   readonly apiKey?: string;
   /**
-   * A key of your own, 32 bytes in base64 or hex: what is made is saved under it, and what is under it can be read.
-   * The server keeps it in memory while such a sandbox runs there, and nowhere else.
+   * Your own key, 32 bytes in base64 or hex: new sandboxes are saved under it, and data under it can be read. The
+   * server keeps it in memory while such a sandbox runs there, and nowhere else.
    */
   readonly encryptionKey?: string;
   /** Another `fetch`, such as one with a proxy. */
   readonly fetch?: typeof globalThis.fetch;
   /** Ends every call of this client. */
   readonly signal?: AbortSignal;
-  /** How failures that may pass are repeated. */
+  /** How temporary failures are retried. */
   readonly retry?: RetryOptions;
   /**
-   * Talks to this server only, which passes on what is about a sandbox that another one has. For pages, which cannot talk
+   * Talks only to this server, which relays calls about a sandbox that another one runs. For pages, which cannot talk
    * to any other. Default: false.
    */
   readonly relay?: boolean;
@@ -36,7 +36,7 @@ export const DEFAULT_URL = "http://127.0.0.1:8080";
 
 type AnyInput = { readonly params?: object | undefined; readonly query?: object | undefined; readonly body?: unknown };
 
-/** Makes the calls of the protocol's table: addresses, keys, errors, repetition. */
+/** Makes the calls of the protocol's table: URLs, keys, errors, retries. */
 export class Transport {
   readonly url: string;
   readonly apiKey: string | undefined;
@@ -57,7 +57,7 @@ export class Transport {
   }
 
   /**
-   * Calls a route whose answer is JSON, or nothing. With `onProgress` the server answers at once with an operation,
+   * Calls a route whose response is JSON, or empty. With `onProgress` the server responds at once with an operation,
    * which is followed to its end.
    */
   async call<Name extends JsonRouteName>(
@@ -73,7 +73,7 @@ export class Transport {
     return (await followOperation(this, answer.body as OperationRecord, options)) as Answer<Name>;
   }
 
-  /** Calls a route whose answer is bytes; they are read by `use`, within the repetition if it fails. */
+  /** Calls a route whose response is bytes; `use` reads them, and is retried with the call. */
   async read<Name extends StreamRouteName, Result>(
     name: Name,
     input: CallInput<Name>,
@@ -83,7 +83,7 @@ export class Transport {
     return this.#request(name, input, options, use);
   }
 
-  /** Server-sent events are an alternative form of an answer that is JSON. */
+  /** Server-sent events are an alternative form of a JSON response. */
   async openEvents(input: CallInput<"events">, options: WireOptions): Promise<Response> {
     return this.#request("events", input, options, async (response) => response, "text/event-stream");
   }
@@ -108,7 +108,7 @@ export class Transport {
         ...body,
         ...(signal === undefined ? {} : { signal }),
       });
-      // What is gone after an attempt of which nobody knows the end was removed by it.
+      // A 404 after an attempt with an unknown outcome means that the attempt removed it.
       if (uncertain > 0 && route.method === "DELETE" && (response.status === 404 || response.status === 410)) {
         await response.body?.cancel();
         return use(new Response(null, { status: 204 }));
@@ -124,7 +124,7 @@ export class Transport {
     return this.#reading(url, init.signal ?? undefined, () => this.#fetch(url.href, init));
   }
 
-  /** What fails while an answer is awaited or read is the connection's fault, unless it was called off. */
+  /** A failure while a response is awaited or read is a connection failure, unless it was aborted. */
   async #reading<Result>(url: URL, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();

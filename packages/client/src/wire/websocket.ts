@@ -1,11 +1,11 @@
 import { encryptionSubprotocol } from "./encryption-key.ts";
 
-/** The subprotocol of sandboxer, which the server answers with. */
+/** The subprotocol of sandboxer, which the server responds with. */
 const SUBPROTOCOL = "sandboxer.v1";
 
 /**
- * Opens a WebSocket with a key. Browsers can set no headers on one, so that the key travels as a subprotocol
- * everywhere: one way, not two.
+ * Opens a WebSocket with a key. Browsers cannot set headers on one, so the key is sent as a subprotocol everywhere: one
+ * way, not two.
  */
 export function openWebSocket(url: URL, apiKey: string | undefined, encryptionKey?: string): WebSocket {
   const address = new URL(url);
