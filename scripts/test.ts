@@ -38,13 +38,11 @@ const pictures = selected.includes("console") ? "kept" : "none";
 const results: SuiteResult[] = [];
 const room = new Room(Math.max(4, 2 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
-// What is built and downloaded waits for the network and for Go; the first suites need none of it.
+// The first suites need nothing of what is downloaded and built. One Go build at a time: each takes all processors.
 const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
 const stores = engines.then(() => (["stores", "chaos"].some(wanted) ? prepareStoreServers(report) : undefined));
-const services = engines.then(() =>
-  ["extensions", "docker"].some(wanted) ? prepareDebianPrograms(report) : undefined,
-);
-const browser = engines.then(() => (wanted("console") ? prepareChromium(report) : undefined));
+const services = ["extensions", "docker"].some(wanted) ? prepareDebianPrograms(report) : undefined;
+const browser = wanted("console") ? prepareChromium(report) : undefined;
 
 /** Two private Docker engines on one machine were seen to get in each other's way: one goes after the other. */
 const extensionsOver = Promise.withResolvers<void>();
