@@ -27,7 +27,7 @@ import { checkSkips } from "./testing/skips.ts";
 import { simulation, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
 import { summaryOf } from "./testing/summary.ts";
 
-const QUICK_TIMEOUT_MS = 12 * 60_000;
+const QUICK_TIMEOUT_MS = 20 * 60_000;
 const strict = process.env["CI"] === "true";
 const selected = process.argv.slice(2);
 const wanted = (name: string): boolean => selected.length === 0 || selected.includes(name);
@@ -36,24 +36,20 @@ const wanted = (name: string): boolean => selected.length === 0 || selected.incl
 const pictures = selected.includes("console") ? "kept" : "none";
 
 const results: SuiteResult[] = [];
-const room = new Room(Math.max(4, 2 * availableParallelism()));
+/** How many workers go at once: about half of them wait for something, and a processor without work is lost time. */
+const room = new Room(Math.max(4, Math.ceil(3.5 * availableParallelism())));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
-// What is built and downloaded waits for the network and for Go; the first suites need none of it.
+// The first suites need nothing of what is downloaded and built. One Go build at a time: each takes all processors.
 const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
 const stores = engines.then(() => (["stores", "chaos"].some(wanted) ? prepareStoreServers(report) : undefined));
-const services = engines.then(() =>
-  ["extensions", "docker"].some(wanted) ? prepareDebianPrograms(report) : undefined,
-);
-const browser = engines.then(() => (wanted("console") ? prepareChromium(report) : undefined));
+const services = ["extensions", "docker"].some(wanted) ? prepareDebianPrograms(report) : undefined;
+const browser = wanted("console") ? prepareChromium(report) : undefined;
 
 /** Two private Docker engines on one machine were seen to get in each other's way: one goes after the other. */
 const extensionsOver = Promise.withResolvers<void>();
 const extensions = async (): Promise<readonly Planned[]> => (await services, [planExtensions()]);
 
-/**
- * By rank: the longest first, and what others wait for; at the end what is short. A weight says how many workers it keeps
- * busy, of which about half wait for something.
- */
+/** By rank: the longest first, and what others wait for; at the end what is short. A weight says how many workers it keeps busy. */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
   [1, async () => STATIC_SUITES],
   [3, async () => [vitestSuite("unit", QUICK_TIMEOUT_MS), vitestSuite("servers", QUICK_TIMEOUT_MS)]],

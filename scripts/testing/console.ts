@@ -2,7 +2,7 @@ import { findChromium } from "../../test/kit/services/chromium.ts";
 import type { Planned } from "./engines.ts";
 import { vitestSuite } from "./suite.ts";
 
-const CONSOLE_TIMEOUT_MS = 8 * 60_000;
+const CONSOLE_TIMEOUT_MS = 15 * 60_000;
 
 /** The console in a browser: most of it on the fake backend, the rest on the newest runsc of the gVisor suites, where there is one. */
 export async function planConsoleSuite(gvisorSuites: readonly Planned[], pictures: "kept" | "none"): Promise<Planned> {

@@ -4,7 +4,7 @@ import { context, type Planned } from "./engines.ts";
 import { inOwnNetwork } from "./own-network.ts";
 import { vitestSuite } from "./suite.ts";
 
-const DOCKER_TIMEOUT_MS = 8 * 60_000;
+const DOCKER_TIMEOUT_MS = 15 * 60_000;
 
 /** The Docker suite, with the newest runsc of the gVisor suites as one of its runtimes, where there is one. */
 export async function planDockerSuite(gvisorSuites: readonly Planned[]): Promise<Planned> {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { parseConfig } from "@sandboxer/server/config";
 import {
@@ -13,19 +14,23 @@ import {
   type Engine,
   type SetupContext,
 } from "@sandboxer/server/setup";
+import { cachedEnginePath } from "../../packages/server/src/setup/engine/cache.ts";
+import { NEWEST_ENGINE_VERSION } from "../../packages/server/src/setup/engine/version.ts";
 import { prepareGvisorTools, withGvisorTools } from "../../test/kit/services/gvisor-tools.ts";
+import { withProgress } from "../../test/kit/progress.ts";
 import { inOwnNetwork } from "./own-network.ts";
 import { vitestSuite, type Suite } from "./suite.ts";
 
 const GVISOR_TIMEOUT_MS = 20 * 60_000;
 
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const config = parseConfig({ flags: {}, env: process.env, homeDirectory: homedir() });
 export const context: SetupContext = {
   cacheDirectory: config.cacheDirectory,
   searchPath: config.searchPath,
   platform: "auto",
   report: (step) => {
-    if (step.state !== "start") process.stdout.write(`set-up: ${step.state}: ${step.message}\n`);
+    if (step.state !== "start") say(`set-up: ${step.state}: ${step.message}`);
   },
 };
 
@@ -45,12 +50,12 @@ export type Planned = Suite | SkippedSuite;
 export async function planGvisorSuites(which: "usual" | "all" = "usual"): Promise<Planned[]> {
   const why = whyNotGvisor(thisHost());
   if (why !== undefined) return [{ name: "gvisor", on: "any engine", skippedBecause: why.reason }];
-  const tools = prepareGvisorTools((line) => void process.stdout.write(`${line}\n`));
+  const tools = prepareGvisorTools(say);
   const pinned = await plan("the pinned engine", tools, () => locateEngine(context, PINNED_SOURCES));
   const newest =
     findGo(context.searchPath) === undefined
       ? { name: "gvisor", on: "the newest engine", skippedBecause: "No Go here to build it." }
-      : await plan("the newest engine", tools, () => buildNewestEngine(context));
+      : await plan("the newest engine", tools, buildNewest);
   if (which === "all") return [pinned, newest];
   const areBoth = !("skippedBecause" in pinned || "skippedBecause" in newest);
   return [
@@ -63,6 +68,16 @@ export async function planGvisorSuites(which: "usual" | "all" = "usual"): Promis
 function without(planned: Planned, kinds: readonly ("pinned" | "newest" | "long")[]): Planned {
   if ("skippedBecause" in planned) return planned;
   return { ...planned, argv: [...planned.argv, ...kinds.map((kind) => `--exclude=**/*.${kind}.gvisor.test.ts`)] };
+}
+
+function buildNewest(): Promise<Engine> {
+  const path = cachedEnginePath(context.cacheDirectory, NEWEST_ENGINE_VERSION);
+  if (existsSync(path)) return buildNewestEngine(context);
+  say(
+    `set-up: the suites gvisor, docker, console and chaos need runsc ${NEWEST_ENGINE_VERSION}, which is kept in ${path}:`,
+  );
+  say("set-up:   built from its source with Go, in 3 to 8 minutes: only Go's module proxy has this version");
+  return withProgress(say, "building runsc", () => buildNewestEngine(context));
 }
 
 async function plan(what: string, tools: Promise<void>, locate: () => Promise<Engine>): Promise<Planned> {

@@ -6,7 +6,6 @@ export const LONG_FILES = [
   "system/crash/kill-at-step.newest.gvisor.test.ts",
   "gateway/http/portable.newest.gvisor.test.ts",
   "gateway/websocket/persistence.pinned.gvisor.test.ts",
-  "backends/daytona/across-processes.newest.gvisor.test.ts",
   "gateway/websocket/handoff.newest.gvisor.test.ts",
   "backends/gvisor/contract.gvisor.test.ts",
   "system/resume/gvisor.newest.gvisor.test.ts",

@@ -8,6 +8,7 @@ const VERSION = "v1.56.1";
 
 export const fakeGcsServer: StoreServer = {
   name: "fake-gcs-server",
+  origin: "built from its source with Go, in 1 to 3 minutes: no package registry or Debian archive has it",
   program: join(SERVERS_FOLDER, `fake-gcs-server-${VERSION}`),
 
   async prepare(signal) {

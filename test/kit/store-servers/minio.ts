@@ -11,6 +11,7 @@ const VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c";
 
 export const minio: StoreServer = {
   name: "MinIO",
+  origin: "built from its source with Go, in 5 to 10 minutes: no package registry or Debian archive has it",
   program: join(SERVERS_FOLDER, `minio-${VERSION}`),
 
   async prepare(signal) {

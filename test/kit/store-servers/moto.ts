@@ -20,6 +20,7 @@ const SERVE = [
 
 export const moto: StoreServer = {
   name: "moto",
+  origin: "from the Python package index",
   program: FOLDER,
 
   async prepare(signal) {

@@ -2,27 +2,49 @@
  * Gets the servers that the tests of the stores run against: `node test/kit/store-servers/prepare.ts`.
  * What is there already is left alone. Exits with 1 when one cannot be had.
  */
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { acquireFileLock } from "../../../packages/server/src/support/file-lock.ts";
+import { withProgress } from "../progress.ts";
 import { fakeGcsServer } from "./fake-gcs-server.ts";
 import { minio } from "./minio.ts";
 import { moto } from "./moto.ts";
 import { storageTestbench } from "./storage-testbench.ts";
-import { whyMissing } from "./test-server.ts";
+import { SERVERS_FOLDER, whyMissing, type StoreServer } from "./test-server.ts";
 
 const LIMIT_MS = 12 * 60_000;
+const SERVERS: readonly StoreServer[] = [fakeGcsServer, moto, minio, storageTestbench];
 
-/** Gives whether all are there now. */
+/**
+ * Gives whether all are there now. One run of tests at a time builds, because builds take all processors; another one waits,
+ * and uses what was built.
+ */
 export async function prepareStoreServers(report: (line: string) => void): Promise<boolean> {
+  if (SERVERS.every((server) => whyMissing(server) === undefined)) return true;
+  const onWait = (): void => report("set-up: waiting for another run of tests, which gets the same test servers");
+  const lock = await acquireFileLock(join(SERVERS_FOLDER, "prepare.lock"), { waitMs: 4 * LIMIT_MS, onWait });
+  try {
+    return await prepareMissing(report);
+  } finally {
+    await lock?.release();
+  }
+}
+
+async function prepareMissing(report: (line: string) => void): Promise<boolean> {
+  const missing = SERVERS.filter((server) => whyMissing(server) !== undefined);
+  if (missing.length > 0) {
+    report(`set-up: the suites stores and chaos need servers that are kept in ${SERVERS_FOLDER} from now on:`);
+    for (const { name, origin } of missing) report(`set-up:   ${name}: ${origin}`);
+  }
   let complete = true;
-  for (const server of [fakeGcsServer, moto, minio, storageTestbench]) {
-    if (whyMissing(server) === undefined) continue;
-    report(`set-up: getting ${server.name} for the tests of the stores; this takes some minutes`);
+  for (const server of missing) {
     try {
-      await server.prepare(AbortSignal.timeout(LIMIT_MS));
-      report(`set-up: done: ${server.program}`);
+      await withProgress(report, `getting ${server.name}`, () => server.prepare(AbortSignal.timeout(LIMIT_MS)));
     } catch (error) {
-      report(`set-up: failed: ${server.name}: ${(error as Error).message}`);
-      complete &&= server.optional === true;
+      const isOptional = server.optional === true;
+      const last = (error as Error).message.split("\n").at(-1);
+      report(`set-up: ${isOptional ? `going on without ${server.name}` : `failed: ${server.name}`}: ${last}`);
+      complete &&= isOptional;
     }
   }
   return complete;

@@ -13,13 +13,15 @@ const FOLDER = join(SERVERS_FOLDER, `storage-testbench-${VERSION}`);
 export const storageTestbench: StoreServer = {
   name: "Google storage-testbench",
   program: FOLDER,
+  origin: "a Python package from GitHub, which not every machine can reach",
   optional: true,
 
   async prepare(signal) {
     await mkdir(SERVERS_FOLDER, { recursive: true });
     const scratch = await mkdtemp(join(SERVERS_FOLDER, "installing-"));
     try {
-      await runProgram(["python3", "-m", "pip", "install", "--quiet", "--target", scratch, SOURCE], { signal });
+      const install = ["install", "--quiet", "--retries", "0", "--timeout", "15", "--target", scratch, SOURCE];
+      await runProgram(["python3", "-m", "pip", ...install], { signal });
       await rename(scratch, FOLDER);
     } finally {
       await rm(scratch, { recursive: true, force: true });

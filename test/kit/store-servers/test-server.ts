@@ -7,6 +7,8 @@ export interface StoreServer {
   readonly name: string;
   /** What {@link prepare} makes, and what says that it is there. */
   readonly program: string;
+  /** How {@link prepare} gets it, and why not in a simpler way. */
+  readonly origin: string;
   /** Its absence is no failure of {@link prepare}. */
   readonly optional?: boolean;
   /** Builds or installs it. Takes minutes, and needs the network. */
