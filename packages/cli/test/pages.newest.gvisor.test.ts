@@ -35,7 +35,7 @@ interface Command {
 }
 
 /** A code block, with the line above it that says why the tests do not run it, if there is one. */
-const BLOCK = /^(?:(\*Not run by our tests.*\*)\n\n)?```(console|sh|text|)\n([\s\S]*?)^```$/gm;
+const BLOCK = /^(?:(\*Not run by our tests.*\*)\n\n)?```([a-z]*)\n([\s\S]*?)^```$/gm;
 
 function commandsOf(page: string): readonly Command[] {
   const commands: { line: string; shown: string[] }[] = [];
@@ -49,7 +49,7 @@ function commandsOf(page: string): readonly Command[] {
       .filter(Boolean);
     if (language === "text") commands.at(-1)?.shown.push(...lines);
     // A block without a prompt shows what was printed, or a picture.
-    if (language !== "sh" && !/^[$#] /.test(lines[0] ?? "")) continue;
+    if (language !== "sh" && !(/^(console)?$/.test(language) && /^[$#] /.test(lines[0] ?? ""))) continue;
     for (const line of lines) {
       const [, typed] = (language === "sh" ? /^([^]*)$/ : /^[$#] (.*?)(?: {2,}\(.*\))?$/).exec(line) ?? [];
       if (typed !== undefined) commands.push({ line: typed.replaceAll("\0", "\n"), shown: [] });
