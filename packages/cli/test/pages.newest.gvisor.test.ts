@@ -26,7 +26,7 @@ const GO_ON: readonly (readonly [RegExp, RegExp])[] = [
 const STARTS_A_SERVER = /^(npm start|(npx @sandboxer\/cli|sandboxer) serve\b)/;
 
 /** Commands that need a terminal. They get one, with a user who types a line and leaves. */
-const IN_A_TERMINAL = /^npx @sandboxer\/cli shell/;
+const IN_A_TERMINAL = /^(npx @sandboxer\/cli|sandboxer) shell/;
 
 interface Command {
   /** Which block of the page it is in. */
@@ -69,6 +69,8 @@ function commandsOf(page: string): readonly Command[] {
 class Machine {
   readonly #home: string;
   readonly #holder: ChildProcess;
+  /** npx takes a second, so that a page uses it once; then the command that it runs. */
+  #npxWorks = false;
   readonly #running: { readonly child: ChildProcess; readonly ended: Promise<unknown> }[] = [];
 
   private constructor(home: string, holder: ChildProcess) {
@@ -87,7 +89,8 @@ class Machine {
   }
 
   /** Runs a command and returns its output: all of it, or up to the line that says that it is ready. */
-  async run(line: string): Promise<string> {
+  async run(written: string): Promise<string> {
+    const line = this.#npxWorks ? written.replace(/^npx @sandboxer\/cli/, "sandboxer") : written;
     const typed = IN_A_TERMINAL.test(line)
       ? `printf 'echo in the shell\\nexit\\n' | script -qec '${line}' /dev/null`
       : line;
@@ -118,6 +121,7 @@ class Machine {
     const code = await Promise.race([ended.then(([exit]) => exit), isReady]);
     if (code !== (ready === undefined ? 0 : undefined))
       throw new Error(`${line}\nended with ${String(code)}:\n${said}`);
+    this.#npxWorks ||= line.startsWith("npx @sandboxer/cli");
     return said;
   }
 
