@@ -23,4 +23,7 @@ test("a sandbox is made, saved and resumed with a key from a file or the environ
   const none = await cli(["ls"], { env: { SANDBOXER_ENCRYPTION_KEY: "hunter2" } });
   expect([none.code, none.err.includes("hunter2")]).toEqual([2, false]);
   expect((await cli(["ls", "--encryption-key-file", "nowhere"])).code).toBe(2);
+  await cli.id(["checkpoint", "web"]);
+  expect((await cli(["exec", "web", "--", "echo", "resumed"])).code).toBe(3);
+  expect(await cli(["exec", "web", ...withFile, "--", "echo", "resumed"])).toMatchObject({ code: 0, out: "resumed\n" });
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../../..");
 
@@ -19,46 +19,48 @@ const NOT_HERE: readonly (readonly [RegExp, string])[] = [
 /** Commands that keep running until they are stopped, by what they print when they are ready. */
 const GO_ON: readonly (readonly [RegExp, RegExp])[] = [
   [/^npm start/, /^Try /m],
-  [/^(npx @sandboxer\/cli|sandboxer) serve/, /http:\/\/127\.0\.0\.1:\d+/],
+  [/^(npx @sandboxer\/cli|sandboxer) serve\b/, /http:\/\/127\.0\.0\.1:\d+/],
   [/^node .*local\.mjs/, /^Balancer/m],
   [/^node .*count\.mjs/, /^2$/m],
 ];
-const STARTS_A_SERVER = /^(npm start|sandboxer serve|npx @sandboxer\/cli serve)/;
+const STARTS_A_SERVER = /^(npm start|(npx @sandboxer\/cli|sandboxer) serve\b)/;
 
 /** Commands that need a terminal. They get one, with a user who types a line and leaves. */
-const IN_A_TERMINAL = /^npx @sandboxer\/cli shell/;
+const IN_A_TERMINAL = /^(npx @sandboxer\/cli|sandboxer) shell/;
 
 interface Command {
+  /** Which block of the page it is in. */
+  readonly block: number;
   readonly line: string;
-  /** The output that the page shows below the command. */
+  /** The output that the page shows below the command, or below its block. */
   readonly shown: readonly string[];
 }
 
-/** A code block, with the line above it that says why the tests do not run it, if there is one. */
-const BLOCK = /^(?:(\*Not run by our tests.*\*)\n\n)?```(console|sh|text|)\n([\s\S]*?)^```$/gm;
+/** A code block with its indentation, and the line above it that says why the tests do not run it, if there is one. */
+const BLOCK = /^( *)(?:(\*Not run by our tests.*\*)\n\n\1)?```([a-z]*)\n([\s\S]*?)^\1```$/gm;
 
 function commandsOf(page: string): readonly Command[] {
-  const commands: { line: string; shown: string[] }[] = [];
-  // Blocks in a list are indented.
-  for (const [, reason, language = "", block = ""] of page.replaceAll(/^ {3}/gm, "").matchAll(BLOCK)) {
+  const commands: { block: number; line: string; shown: string[] }[] = [];
+  for (const { index: at, 1: indentation = "", 2: reason, 3: language = "", 4: block = "" } of page.matchAll(BLOCK)) {
     if (reason !== undefined) continue;
     const lines = block
+      .replaceAll(new RegExp(`^${indentation}`, "gm"), "")
       .replaceAll("\\\n", " ")
       .replaceAll(/<<'END'\n[\s\S]*?^END$/gm, (document) => document.replaceAll("\n", "\0"))
       .split("\n")
       .filter(Boolean);
     if (language === "text") commands.at(-1)?.shown.push(...lines);
     // A block without a prompt shows what was printed, or a picture.
-    if (language !== "sh" && !/^[$#] /.test(lines[0] ?? "")) continue;
+    if (language !== "sh" && !(/^(console)?$/.test(language) && /^[$#] /.test(lines[0] ?? ""))) continue;
     for (const line of lines) {
       const [, typed] = (language === "sh" ? /^([^]*)$/ : /^[$#] (.*?)(?: {2,}\(.*\))?$/).exec(line) ?? [];
-      if (typed !== undefined) commands.push({ line: typed.replaceAll("\0", "\n"), shown: [] });
+      if (typed !== undefined) commands.push({ block: at, line: typed.replaceAll("\0", "\n"), shown: [] });
       else commands.at(-1)?.shown.push(line);
     }
   }
   for (const [, line = ""] of page.matchAll(/^\| `((?:npm|npx|node) [^`]+)` \|/gm)) {
     // A table may repeat what was typed above it.
-    if (!commands.some((command) => command.line === line)) commands.push({ line, shown: [] });
+    if (!commands.some((command) => command.line === line)) commands.push({ block: -1, line, shown: [] });
   }
   return commands;
 }
@@ -67,6 +69,8 @@ function commandsOf(page: string): readonly Command[] {
 class Machine {
   readonly #home: string;
   readonly #holder: ChildProcess;
+  /** npx takes a second, so that a page uses it once; then the command that it runs. */
+  #npxWorks = false;
   readonly #running: { readonly child: ChildProcess; readonly ended: Promise<unknown> }[] = [];
 
   private constructor(home: string, holder: ChildProcess) {
@@ -74,18 +78,19 @@ class Machine {
     this.#holder = holder;
   }
 
-  static async start(): Promise<Machine> {
+  static async start(onEnd: (end: () => Promise<void>) => void): Promise<Machine> {
     const home = await mkdtemp(join(tmpdir(), "sandboxer-pages-"));
     await mkdir(join(home, "store"));
     const holder = spawn("unshare", ["--net", "sh", "-c", "ip link set lo up && echo up && exec sleep infinity"]);
     await once(holder.stdout, "data");
     const machine = new Machine(home, holder);
-    onTestFinished(async () => await machine.#end());
+    onEnd(async () => await machine.#end());
     return machine;
   }
 
   /** Runs a command and returns its output: all of it, or up to the line that says that it is ready. */
-  async run({ line }: Command): Promise<string> {
+  async run(written: string): Promise<string> {
+    const line = this.#npxWorks ? written.replace(/^npx @sandboxer\/cli/, "sandboxer") : written;
     const typed = IN_A_TERMINAL.test(line)
       ? `printf 'echo in the shell\\nexit\\n' | script -qec '${line}' /dev/null`
       : line;
@@ -116,6 +121,7 @@ class Machine {
     const code = await Promise.race([ended.then(([exit]) => exit), isReady]);
     if (code !== (ready === undefined ? 0 : undefined))
       throw new Error(`${line}\nended with ${String(code)}:\n${said}`);
+    this.#npxWorks ||= line.startsWith("npx @sandboxer/cli");
     return said;
   }
 
@@ -165,28 +171,27 @@ const guides = await Promise.all(
   })),
 );
 
-test.each(pages)("the commands of %s do what it says", async (name) => {
+test.concurrent.for(pages)("the commands of %s do what it says", async (name, { onTestFinished }) => {
   const commands = commandsOf(await readFile(join(ROOT, name), "utf8"));
   expect(commands).not.toEqual([]);
-  await runAll(
-    await Machine.start(),
-    commands.filter(({ line }) => !NOT_HERE.some(([pattern]) => pattern.test(line))),
-  );
+  const here = commands.filter(({ line }) => !NOT_HERE.some(([pattern]) => pattern.test(line)));
+  await runAll(await Machine.start(onTestFinished), here);
 });
 
-test.each(guides.filter(({ commands }) => commands.length > 0))(
+test.concurrent.for(guides.filter(({ commands }) => commands.length > 0))(
   "the commands of $name do what it says",
-  async ({ commands }) => {
-    const machine = await Machine.start();
-    const serves = commands.some(({ line }) => STARTS_A_SERVER.test(line));
-    if (!serves) await machine.run({ line: "sandboxer serve --store /path", shown: [] });
+  async ({ commands }, { onTestFinished }) => {
+    const machine = await Machine.start(onTestFinished);
+    if (!commands.some(({ line }) => STARTS_A_SERVER.test(line))) await machine.run("sandboxer serve --store /path");
     await runAll(machine, commands);
   },
 );
 
 async function runAll(machine: Machine, commands: readonly Command[]): Promise<void> {
-  for (const command of commands) {
-    const said = await machine.run(command);
-    for (const shown of command.shown) expect(`${command.line}\n${said}`).toMatch(fits(shown));
+  let printed = { block: -1, text: "" };
+  for (const { block, line, shown } of commands) {
+    const text = `${line}\n${await machine.run(line)}`;
+    printed = { block, text: block === printed.block ? printed.text + text : text };
+    for (const one of shown) expect(printed.text).toMatch(fits(one));
   }
 }

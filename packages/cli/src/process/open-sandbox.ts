@@ -12,6 +12,11 @@ export async function openSandbox(run: Run, given: string): Promise<Sandbox> {
 
 /** The SDK's handle, for the same server as the command's own calls. */
 export async function sandboxHandle(run: Run, id: string, autoResume = true): Promise<Sandbox> {
-  const { url, apiKey } = await run.client();
-  return Sandbox.attach(id, { url, autoResume, ...(apiKey === undefined ? {} : { apiKey }) });
+  const { url, apiKey, encryptionKey } = await run.client();
+  return Sandbox.attach(id, {
+    url,
+    autoResume,
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(encryptionKey === undefined ? {} : { encryptionKey }),
+  });
 }

@@ -56,6 +56,11 @@ export class Transport {
     this.#fetch = fetch ?? ((...parameters) => globalThis.fetch(...parameters));
   }
 
+  /** Not a field: whoever prints or serialises a transport must not show the key. */
+  get encryptionKey(): string | undefined {
+    return this.#encryptionKey;
+  }
+
   /**
    * Calls a route whose response is JSON, or empty. With `onProgress` the server responds at once with an operation,
    * which is followed to its end.
