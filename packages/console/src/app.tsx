@@ -51,7 +51,7 @@ function Content(): JSX.Element {
   return <Live />;
 }
 
-/** Follows the server for as long as the person is logged in. */
+/** Follows the server while the user is logged in. */
 function Live(): JSX.Element {
   useEffect(() => {
     const end = new AbortController();

@@ -1,12 +1,12 @@
 import { computed, signal } from "@preact/signals";
 import type { ComponentChildren, JSX, TargetedMouseEvent } from "preact";
 
-/** Where the person is. Everything that can be looked at has an address of its own. */
+/** The current location. Every view has its own URL. */
 const address = signal(new URL(location.href));
 
 addEventListener("popstate", ({ state }: PopStateEvent) => {
   address.value = new URL(location.href);
-  // The browser tries it before the page is drawn, when it may be too short.
+  // The browser restores the scroll position before the page is drawn, when it may be too short.
   const { scrollTop = 0 } = (state ?? {}) as { readonly scrollTop?: number };
   requestAnimationFrame(() => requestAnimationFrame(() => scrollTo(0, scrollTop)));
 });
@@ -30,7 +30,7 @@ export function navigate(to: string, { replace = false }: { readonly replace?: b
   if (isOtherPage) scrollTo(0, 0);
 }
 
-/** Changes the query only: filters, the chosen tab. It is no step of the history. */
+/** Changes only the query: filters, the selected tab. Not a step of the history. */
 export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
   const target = new URL(location.href);
   for (const [name, value] of Object.entries(changes)) {
@@ -40,7 +40,7 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
   navigate(target.href, { replace: true });
 }
 
-/** The parts of the path behind a pattern such as `/sandboxes/:id/:tab`; undefined when it is another path. */
+/** The parts of the path that match a pattern such as `/sandboxes/:id/:tab`; undefined for another path. */
 export function match(pattern: string, at: string): Readonly<Record<string, string>> | undefined {
   const wanted = pattern.split("/");
   const parts = at.replace(/\/$/, "").split("/");
@@ -72,7 +72,7 @@ interface LinkProperties {
   readonly children: ComponentChildren;
   readonly class?: string;
   readonly title?: string;
-  /** Whether it leads to where the person is. */
+  /** Whether it leads to the current location. */
   readonly current?: boolean;
 }
 

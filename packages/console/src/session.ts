@@ -2,7 +2,7 @@ import { computed, signal } from "@preact/signals";
 import { Sandboxer, SandboxerError, type ServerRecord } from "@sandboxer/client";
 import { errorOfResponse, unreachable } from "@sandboxer/client/transport";
 
-/** The server that served this page. Calls about sandboxes of other servers are passed on by it. */
+/** The server of this page. It relays calls about sandboxes of other servers. */
 export const client = new Sandboxer({ url: location.origin, relay: true });
 
 type Session =
@@ -17,12 +17,12 @@ export const server = computed(() => (session.value.state === "ready" ? session.
 const RANKS = { read: 0, use: 1, admin: 2 } as const;
 export type Scope = keyof typeof RANKS;
 
-/** Whether the key that the person came with allows something. What it does not allow is not offered. */
+/** Whether the user's key allows something. Other actions are not offered. */
 export function may(scope: Scope): boolean {
   return server.value !== undefined && RANKS[server.value.scope] >= RANKS[scope];
 }
 
-/** Asks the server who we are: it may want no key, or the browser may have a session with it. */
+/** Asks the server who we are: it may need no key, or the browser may have a session. */
 export async function start(): Promise<void> {
   try {
     session.value = { state: "ready", server: await client.info() };
@@ -32,7 +32,7 @@ export async function start(): Promise<void> {
   }
 }
 
-/** Who answers may be another one than before, or say something else of itself: it was started anew. */
+/** The responding server may be another one, or have been restarted. */
 export async function refreshServer(): Promise<void> {
   try {
     const answer = await client.info();
@@ -52,7 +52,7 @@ export async function logIn(key: string): Promise<void> {
   }
 }
 
-/** Whoever comes next finds nothing of the one before: the page begins anew. */
+/** The next user must find nothing of the previous one: the page starts fresh. */
 export async function logOut(): Promise<void> {
   await post("/v1/logout", {});
   session.value = { state: "logged out" };
@@ -72,7 +72,7 @@ const OVER = new SandboxerError("unauthorized", "The session has expired.", {
   hint: "Log in again; the page continues where it was.",
 });
 
-/** Whatever was thrown, as something that has a code, a message and a hint. One that says that the session is over ends it. */
+/** Converts anything thrown to an error with a code, a message and a hint. An expired session ends it. */
 export function asError(thrown: unknown): SandboxerError {
   const error =
     thrown instanceof SandboxerError

@@ -17,7 +17,7 @@ const SECTIONS = [
   { section: "instances", to: "/instances", title: "Instances" },
 ] as const;
 
-/** What surrounds every page: where one is, which server answers, and whether it still does. */
+/** The frame of every page: navigation, the server, and the connection state. */
 export function Shell({
   section,
   children,
@@ -26,7 +26,7 @@ export function Shell({
   readonly children: ComponentChildren;
 }): JSX.Element {
   const info = server.value;
-  // A connection that is cut somewhere on its way may look open for long; then the list is not answered.
+  // A broken connection may look open for long; then the list is not answered.
   const isLive = connected.value && sandboxesState.value.error === undefined;
   return (
     <div class="shell">

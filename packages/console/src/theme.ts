@@ -26,7 +26,7 @@ effect(() => {
   try {
     localStorage.setItem(KEY, value);
   } catch {
-    // A browser that keeps nothing shows the system's theme.
+    // A browser without storage shows the system's theme.
   }
 });
 

@@ -4,10 +4,10 @@ import { literal, type Spellings } from "./spellings.ts";
 const at = (route: string, path: string, more: Readonly<Record<string, string>> = {}): string =>
   `/${route}?${new URLSearchParams({ path, ...more }).toString()}`;
 
-/** A name on the reader's own machine, which is never taken for an option. */
+/** A local file name that cannot be mistaken for an option. */
 const local = (path: string): string => `./${path.slice(path.lastIndexOf("/") + 1) || "root"}`;
 
-/** What can be done to the files of a sandbox, as it is written elsewhere. */
+/** Actions on the files of a sandbox, in other forms. */
 export const fileSpellings = {
   list: (id: string, path: string): Spellings =>
     spell(["files", "ls", `${id}:${path}`], [`console.log(await sandbox.files.list(${literal(path)}));`], id, {

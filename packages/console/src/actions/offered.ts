@@ -10,7 +10,7 @@ interface Offer {
   readonly choose: () => void;
 }
 
-/** What the person may do to a sandbox now, for menus and the palette. */
+/** The actions that the user may do on a sandbox now, for menus and the palette. */
 export function offersFor(record: SandboxRecord): readonly Offer[] {
   const dialogs = SANDBOX_DIALOGS.filter((each) => may(each.scope) && each.applies(record)).map((dialog) => ({
     text: dialog.name,

@@ -8,9 +8,9 @@ const onProcess = (process: string, ...lines: readonly string[]): readonly strin
 
 const pathOf = (process: string, rest: string): string => `/processes/${encodeURIComponent(process)}${rest}`;
 
-/** What can be done to a process of a sandbox, as it is written elsewhere. */
+/** Actions on a process of a sandbox, in other forms. */
 export const processSpellings = {
-  /** curl speaks no WebSocket that types: it reads. */
+  /** curl cannot send input over WebSocket: it reads. */
   attach: (id: string, process: string): Spellings =>
     spell(
       ["attach", id, process],

@@ -3,11 +3,11 @@ import { forgetSandbox } from "../live/sandboxes.ts";
 import { client, type Scope } from "../session.ts";
 import { commandLine, curlLine, sdkOnSandbox, type HttpCall, type Spellings } from "./spellings.ts";
 
-/** Something that can be done to a sandbox: offered by buttons, menus and the palette alike, with how it is written elsewhere. */
+/** An action on a sandbox: offered by buttons, menus and the palette alike, with its other forms. */
 export interface SandboxAction {
   readonly name: string;
   readonly scope: Scope;
-  /** What is asked before it is done, because it cannot be taken back, or touches others. */
+  /** The question before an action that cannot be undone or affects others. */
   readonly confirm?: string;
   readonly danger?: boolean;
   applies(record: SandboxRecord): boolean;

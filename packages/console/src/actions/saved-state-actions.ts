@@ -3,7 +3,7 @@ import { spell } from "./sandbox-actions.ts";
 import { onSnapshots, snapshotPath } from "./snapshot-actions.ts";
 import { literal, type Spellings } from "./spellings.ts";
 
-/** How saved states are looked at, proven and kept elsewhere. */
+/** Actions on saved states in other forms. */
 
 export function verifySandboxSpellings(id: string): Spellings {
   return spell(["verify", `sandbox:${id}`], ["console.log(await sandbox.verify());"], id, {

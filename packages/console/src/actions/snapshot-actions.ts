@@ -2,7 +2,7 @@ import type { SnapshotRecord } from "@sandboxer/client";
 import { spell } from "./sandbox-actions.ts";
 import { commandLine, connection, curlLine, literal, type HttpCall, type Spellings } from "./spellings.ts";
 
-/** How what has to do with saved states is written elsewhere. What is undefined was left to the server. */
+/** Snapshot actions in other forms. Undefined settings use the server's default. */
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -131,7 +131,7 @@ export function amendSnapshotSpellings(
   const added = Object.entries(labels).filter(([key, value]) => before.labels[key] !== value);
   const naming = name === before.name ? [] : name === null ? ["--none"] : [name];
   return onSnapshots(
-    // The command adds labels and takes none away.
+    // The command adds labels and removes none.
     removes
       ? ["api", "PATCH", path, "--body", JSON.stringify(body)]
       : ["snapshots", "name", id, ...naming, ...added.flatMap(([key, value]) => ["--label", `${key}=${value}`])],
@@ -184,7 +184,7 @@ function fields(values: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(values).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
 }
 
-/** An object of TypeScript; nothing at all when there is nothing in it. */
+/** An object literal; nothing if it is empty. */
 function settings(values: Readonly<Record<string, unknown>>): string {
   return Object.keys(values).length === 0 ? "" : JSON.stringify(values);
 }

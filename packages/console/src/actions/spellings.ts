@@ -1,7 +1,7 @@
 import { DEFAULT_URL } from "@sandboxer/client/transport";
 import { server } from "../session.ts";
 
-/** How a person would do the same without the console. */
+/** How a user would do the same without the console. */
 export interface Spellings {
   readonly cli: string;
   readonly sdk: string;
@@ -10,18 +10,21 @@ export interface Spellings {
 
 export interface HttpCall {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** With everything in it percent-encoded that needs to be. */
+  /** Percent-encoded as needed. */
   readonly path: string;
   readonly body?: object;
-  /** More words for curl, such as where the bytes come from or go to. */
+  /** More arguments for curl, such as the source or target of bytes. */
   readonly flags?: readonly string[];
 }
 
-/** What a shell that reads from a terminal acts upon even between quotes (Ctrl-C, Tab), and what turns text around. */
+/**
+ * Characters that an interactive shell acts upon even between quotes (Ctrl-C, Tab), and characters that change the text
+ * direction.
+ */
 // oxlint-disable-next-line no-control-regex
 const UNSEEN = /[\0-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** An argument of a shell line: quoted unless it is plain. Names come from others and may hold anything. */
+/** A shell argument: quoted unless it is plain. Names may contain anything. */
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   if (text.search(UNSEEN) === -1) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
@@ -39,7 +42,7 @@ export function commandLine(...words: readonly string[]): string {
   return location.origin === DEFAULT_URL ? line : `SANDBOXER_URL=${shellWord(location.origin)} ${line}`;
 }
 
-/** The key is named, never shown: it stays in the reader's environment. */
+/** The key is a variable, never shown: it stays in the reader's environment. */
 export function curlLine({ method, path, body, flags = [] }: HttpCall, origin: string): string {
   const verb = method === "GET" ? "" : ` -X ${method}`;
   const data = body === undefined ? "" : ` -H 'content-type: application/json' -d ${shellWord(JSON.stringify(body))}`;
@@ -52,7 +55,7 @@ export function literal(text: string): string {
   return JSON.stringify(text);
 }
 
-/** How a program reaches this server. The key is named, never shown. */
+/** How a program connects to this server. The key is a variable, never shown. */
 export function connection(): string {
   const key = server.value?.hasKey === true ? ", apiKey: process.env.SANDBOXER_API_KEY" : "";
   return `url: ${literal(location.origin)}${key}`;

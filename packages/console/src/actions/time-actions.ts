@@ -2,7 +2,7 @@ import { parseDurationMs, tryParseDurationMs } from "@sandboxer/protocol/duratio
 import { literal, type Spellings } from "./spellings.ts";
 import { spell } from "./sandbox-actions.ts";
 
-/** How the times of a sandbox are changed elsewhere. */
+/** Changes of a sandbox's times in other forms. */
 export function ttlSpellings(id: string, duration: string): Spellings {
   return spell(["extend-ttl", id, "--duration", duration], [`await sandbox.extendTtl(${literal(duration)});`], id, {
     method: "PATCH",
@@ -25,7 +25,7 @@ export function idleTimeoutSpellings(id: string, idleTimeout: string): Spellings
   );
 }
 
-/** Of a duration such as `30m`; throws what is wrong with it. */
+/** Parses a duration such as `30m`; throws if it is invalid. */
 export function secondsOf(duration: string): number {
   return parseDurationMs(duration) / 1000;
 }

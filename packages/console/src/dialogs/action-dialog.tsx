@@ -10,23 +10,23 @@ import type { LongCall } from "./use-long-call.ts";
 interface ActionDialogProperties<Result> {
   readonly title: string;
   readonly onClose: () => void;
-  /** What the button says that does it. */
+  /** The label of the submit button. */
   readonly submit: string;
   readonly danger?: boolean;
-  /** False while something is missing, or cannot be done. */
+  /** False while something is missing or impossible. */
   readonly ready?: boolean;
   readonly call: LongCall<Result>;
   readonly onSubmit: () => void;
-  /** How the same is done elsewhere; undefined while it cannot be said. */
+  /** The same action in other forms; undefined while it is incomplete. */
   readonly spellings: (() => Spellings) | undefined;
   readonly children: ComponentChildren;
-  /** What is shown in place of the form when it is done. */
+  /** Shown in place of the form when it is done. */
   readonly done: (result: Result) => ComponentChildren;
-  /** What an error shows besides its message. */
+  /** Shown with an error besides its message. */
   readonly more?: ComponentChildren;
 }
 
-/** A form that does one thing: what is asked, how it goes, how it ended, and how to do it elsewhere. */
+/** A form for one action: its fields, progress, result, and other forms. */
 export function ActionDialog<Result>(properties: ActionDialogProperties<Result>): JSX.Element {
   const { title, onClose, call } = properties;
   return (

@@ -11,10 +11,10 @@ export interface ActionRequest {
   readonly record: SandboxRecord;
 }
 
-/** What waits for the person's word. */
+/** An action that waits for confirmation. */
 export const actionRequest = signal<ActionRequest | undefined>(undefined);
 
-/** Does an action, after asking where it cannot be taken back. A toast says how it ended. */
+/** Runs an action, after a confirmation if it cannot be undone. A toast reports the result. */
 export function requestAction(action: SandboxAction, record: SandboxRecord): void {
   if (action.confirm === undefined) void performAction({ action, record });
   else actionRequest.value = { action, record };

@@ -8,7 +8,7 @@ interface Row {
   readonly details: string;
 }
 
-/** What a new sandbox has of the captured one, and what it has not. */
+/** What a new sandbox keeps and loses of the captured one. */
 export function CarriedView({ carried }: { readonly carried: Carried }): JSX.Element {
   return (
     <>
@@ -55,7 +55,7 @@ function rowsOf(carried: Carried): Row[] {
   ];
 }
 
-/** An older server does not say. */
+/** An older server does not report it. */
 function counted(what: string, count: Carried["xattrs"] | undefined): Row[] {
   if (count == null || (count.kept === 0 && count.lost === 0)) return [];
   return [

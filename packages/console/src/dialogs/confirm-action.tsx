@@ -6,7 +6,7 @@ import { SpellingList } from "../ui/copy-as.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { actionRequest, performAction, type ActionRequest } from "./action-request.ts";
 
-/** Asks before something is done that cannot be taken back, or touches others. */
+/** Asks before an action that cannot be undone or affects others. */
 export function ConfirmAction(): JSX.Element | null {
   const { value } = actionRequest;
   return value === undefined ? null : <Confirmation key={value.record.id} request={value} />;

@@ -52,7 +52,7 @@ interface Dependant {
   readonly reason: string;
 }
 
-/** Who needs it, as the server says. */
+/** The sandboxes that need it, as the server reports. */
 function Dependants({ error }: { readonly error: SandboxerError }): JSX.Element | null {
   const given = error.details["dependants"];
   if (!Array.isArray(given) || given.length === 0) return null;

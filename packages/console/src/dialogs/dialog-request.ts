@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { SandboxRecord, SnapshotRecord } from "@sandboxer/client";
 
-/** A dialog that a page asks for, by what it is about. */
+/** A dialog that a page requests, by its subject. */
 export type DialogRequest =
   | {
       readonly what: "snapshot" | "fork" | "handoff" | "move" | "rename" | "labels" | "verify" | "retention";
@@ -19,7 +19,7 @@ export function openDialog(request: DialogRequest): void {
   dialogRequest.value = request;
 }
 
-/** Only the one that is shown: a dialog tells of its end when another may have taken its place already. */
+/** Only the current one: a dialog may report its end after another has replaced it. */
 export function closeDialog(request: DialogRequest): void {
   if (dialogRequest.peek() === request) dialogRequest.value = undefined;
 }

@@ -9,7 +9,7 @@ const Shown = lazy(
   (part) => part.RequestedDialog,
 );
 
-/** Where the dialogs are that pages ask for. One that a person has left for another page is over. */
+/** Shows the dialogs that pages request. Leaving the page closes them. */
 export function Dialogs(): JSX.Element | null {
   const { value } = dialogRequest;
   const keys = useRef({ request: value, key: 0 });

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useId } from "preact/hooks";
 
-/** Up to 128 letters, digits, dots, dashes and underscores, as the server wants names. */
+/** Up to 128 letters, digits, dots, dashes and underscores, as the server requires. */
 const NAME_PATTERN = String.raw`[A-Za-z0-9][A-Za-z0-9._\-]{0,127}`;
 
 interface FieldProperties {
@@ -9,7 +9,7 @@ interface FieldProperties {
   readonly hint?: ComponentChildren;
 }
 
-/** What an input is called, and what helps to fill it in; the input has the id, and is described by the hint. */
+/** The label and hint of an input; the input has the id, and is described by the hint. */
 function Field({
   label,
   hint,
@@ -66,7 +66,7 @@ export interface Choice {
   readonly value: string;
   readonly text: string;
   readonly disabled?: boolean;
-  /** Choices of one group stand together under its name. */
+  /** Choices of one group are shown together under its name. */
   readonly group?: string;
 }
 

@@ -5,7 +5,7 @@ import { shortId } from "../format/names.ts";
 
 const SHOWN = 50;
 
-/** What a look at saved states has found, and what to do about it. */
+/** The result of an integrity check, and what to do. */
 export function IntegrityView({ report }: { readonly report: IntegrityReport }): JSX.Element {
   const { ok, images, blocks, bytes, problems, nextStep } = report;
   const looked = Object.values(images).reduce((sum, count) => sum + count, 0);

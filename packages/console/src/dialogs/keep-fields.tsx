@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Keep } from "../format/retention.ts";
 import { TextField } from "./fields.tsx";
 
-/** The numbers of a rule as they are typed. */
+/** The numbers of a rule as typed. */
 export interface KeepTexts {
   readonly last: string;
   readonly hourly: string;
@@ -16,7 +16,7 @@ export function textsOfKeep(keep: Keep | undefined): KeepTexts {
   return { last: text(keep?.keepLast), hourly: text(keep?.hourly), daily: text(keep?.daily) };
 }
 
-/** Undefined: nothing is said, so that it is up to the server. */
+/** Undefined: not set, so the server decides. */
 export function keepOfTexts({ last, hourly, daily }: KeepTexts): Keep | undefined {
   const keep: Keep = {
     ...(last === "" ? {} : { keepLast: Number(last) }),
@@ -26,7 +26,7 @@ export function keepOfTexts({ last, hourly, daily }: KeepTexts): Keep | undefine
   return Object.keys(keep).length === 0 ? undefined : keep;
 }
 
-/** Whether the server takes it: whole numbers, of which one keeps something. */
+/** Whether the server accepts it: whole numbers that keep at least one. */
 export function isKeep(texts: KeepTexts): boolean {
   const given = Object.values<string>({ ...texts }).filter((text) => text !== "");
   if (given.some((text) => !/^\d{1,7}$/.test(text) || Number(text) > MOST)) return false;

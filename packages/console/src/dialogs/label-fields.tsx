@@ -2,14 +2,14 @@ import type { JSX } from "preact";
 import type { Labels } from "../actions/snapshot-actions.ts";
 import { Button } from "../ui/button.tsx";
 
-/** As they are typed: a key may be empty or there twice for a moment. */
+/** As typed: a key may be empty or duplicated for a moment. */
 export type LabelRows = readonly (readonly [key: string, value: string])[];
 
 export function rowsOfLabels(labels: Labels): LabelRows {
   return Object.entries(labels);
 }
 
-/** Rows without a key are not meant. */
+/** Rows without a key are ignored. */
 export function labelsOfRows(rows: LabelRows): Labels {
   return Object.fromEntries(rows.filter(([key]) => key !== ""));
 }

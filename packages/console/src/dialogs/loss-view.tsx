@@ -6,7 +6,7 @@ import { client } from "../session.ts";
 const SHOWN = 50;
 const WORDS = { added: "deleted", changed: "reverted", removed: "restored" } as const;
 
-/** What a rewind undoes, counted before it is done. */
+/** The changes that a rewind would undo. */
 export function LossView({
   sandboxId,
   snapshotId,

@@ -5,7 +5,7 @@ import { Link } from "../router.tsx";
 import { Button } from "../ui/button.tsx";
 import { copyText } from "../ui/copy-text.ts";
 
-/** The sandboxes that were made, with their tokens, which the server does not tell again. */
+/** New sandboxes with their tokens, which the server does not return again. */
 export function NewSandboxes({ sandboxes }: { readonly sandboxes: readonly Sandbox[] }): JSX.Element {
   return (
     <>

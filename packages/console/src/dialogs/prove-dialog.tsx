@@ -7,7 +7,7 @@ import { ActionDialog } from "./action-dialog.tsx";
 import { snapshotTitle } from "./snapshot-names.ts";
 import { useLongCall } from "./use-long-call.ts";
 
-/** Restores a snapshot by way of trial. */
+/** Test-restores a snapshot. */
 export function ProveDialog({
   snapshot,
   onClose,
@@ -24,7 +24,7 @@ export function ProveDialog({
         noteSnapshot(record);
         return record;
       } catch (thrown) {
-        // One that failed is in its record.
+        // Its record has the failure.
         void loadSnapshots();
         throw thrown;
       }

@@ -11,7 +11,7 @@ import { isKeep, KeepFields, keepOfTexts, textsOfKeep, type KeepTexts } from "./
 import { RetentionPreviewView } from "./retention-preview.tsx";
 import { useLongCall } from "./use-long-call.ts";
 
-/** Which saved states of a sandbox stay; what would go, and its bytes, is shown before it is said. */
+/** The retention of a sandbox; the effect of a rule is shown before it is saved. */
 export function RetentionDialog({
   sandbox,
   onClose,

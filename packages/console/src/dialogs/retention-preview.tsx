@@ -10,7 +10,7 @@ import { ErrorBox } from "../ui/error-box.tsx";
 
 const SHOWN = 50;
 
-/** What rules would remove, asked of the server before anything is; null: those of the server. */
+/** Previews what rules would remove; null: the server's rules. */
 export function RetentionPreviewView({
   sandboxId,
   retention,

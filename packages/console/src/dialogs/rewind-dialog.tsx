@@ -66,7 +66,7 @@ export function RewindDialog({
   );
 }
 
-/** Its own first; then those of others that its backend has made too. */
+/** Its own first; then other snapshots of the same backend. */
 async function loadable({ id, backend }: SandboxRecord, signal: AbortSignal): Promise<SnapshotRecord[]> {
   const all: SnapshotRecord[] = [];
   for await (const snapshot of client.snapshots.list({ limit: 1000 }, { signal })) all.push(snapshot);

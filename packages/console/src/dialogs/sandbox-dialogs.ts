@@ -2,7 +2,7 @@ import type { SandboxRecord } from "@sandboxer/client";
 import { server, type Scope } from "../session.ts";
 import { openDialog } from "./dialog-request.ts";
 
-/** What can be done to a sandbox and asks something first: offered by buttons, menus and the palette alike. */
+/** Actions with a dialog: offered by buttons, menus and the palette alike. */
 export interface SandboxDialog {
   readonly name: string;
   readonly scope: Scope;
@@ -73,7 +73,7 @@ export const verifyDialog: SandboxDialog = {
 export const retentionDialog: SandboxDialog = {
   name: "Retention …",
   scope: "use",
-  // What is not stored has no saved states that could go.
+  // A sandbox that is not stored has no saved states to remove.
   applies: (record) => isThere(record) && record.epoch !== null,
   open: (sandbox) => openDialog({ what: "retention", sandbox }),
 };

@@ -64,7 +64,10 @@ export function SnapshotDialog({ sandbox, onClose }: Properties): JSX.Element {
 
 type Mode = NonNullable<CaptureChoice["mode"]> | "";
 
-/** What the backend cannot is shown, and cannot be chosen. While nothing is known of it, the server decides. */
+/**
+ * Modes that the backend does not support are shown but disabled. While its capabilities are unknown, the server
+ * decides.
+ */
 function modesOf(backend: BackendRecord | undefined): Choice[] {
   const capabilities = backend?.capabilities;
   const can = (yes: boolean): { readonly disabled: boolean; readonly suffix: string } => ({

@@ -14,7 +14,7 @@ export interface LongCall<Result> extends Progress<Result> {
   run(work: (onProgress: (operation: OperationRecord) => void) => Promise<Result>): void;
 }
 
-/** One call that may take long. Whoever closes its dialog meanwhile is told of the end by a toast. */
+/** A call that may take long. If its dialog is closed meanwhile, a toast reports the end. */
 export function useLongCall<Result>(doing: string): LongCall<Result> {
   const [progress, setProgress] = useState<Progress<Result>>({ state: "idle" });
   const shown = useRef(true);

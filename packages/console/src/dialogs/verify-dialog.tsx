@@ -12,7 +12,7 @@ import { useLongCall } from "./use-long-call.ts";
 
 type Verified = { readonly sandbox: SandboxRecord } | { readonly snapshot: SnapshotRecord };
 
-/** Reads every block of what is saved, and says what was found. */
+/** Checks every block of saved data, and shows the result. */
 export function VerifyDialog({
   target,
   onClose,
@@ -26,7 +26,7 @@ export function VerifyDialog({
     call.run(async (onProgress) => {
       if ("snapshot" in target) {
         const found = await client.snapshots.verify(target.snapshot.id, { onProgress });
-        // Others that are hurt by the same are marked, too.
+        // Other snapshots with the same damage are marked, too.
         void loadSnapshots();
         return found;
       }

@@ -1,14 +1,14 @@
 import type { SandboxRecord, SnapshotRecord } from "@sandboxer/client";
 
-/** Something about a saved state that a person should see without asking. */
+/** A fact about a saved state that users should see at once. */
 export interface Badge {
   readonly text: string;
   readonly kind: "plain" | "good" | "info" | "warn" | "danger";
-  /** The whole sentence. */
+  /** The full sentence. */
   readonly title: string;
 }
 
-/** Of a sandbox, what matters most first. `damage` is what a look at its checkpoints has found. */
+/** Badges of a sandbox, most important first. `damage` is the result of the last check of its checkpoints. */
 export function sandboxBadges(
   { durability, encryption }: Pick<SandboxRecord, "durability" | "encryption">,
   damage: string | undefined,
@@ -23,7 +23,7 @@ export function sandboxBadges(
   return badges;
 }
 
-/** Of a snapshot, what matters most first. */
+/** Badges of a snapshot, most important first. */
 export function snapshotBadges(snapshot: SnapshotRecord): readonly Badge[] {
   const { state, problem, unproven, pinned, name, encryption, proven } = snapshot;
   const badges: Badge[] = [];
@@ -44,12 +44,12 @@ export function snapshotBadges(snapshot: SnapshotRecord): readonly Badge[] {
   return badges;
 }
 
-/** What saved states are encrypted with, in words. */
+/** The encryption of saved states, in words. */
 export function encryptionWords({ heldBy, key }: NonNullable<SandboxRecord["encryption"]>): string {
   return heldBy === "server" ? `the server's key ${key}` : `a client key with the fingerprint ${key}`;
 }
 
-/** What was promised of what is lost when its server dies. */
+/** The possible loss if its server dies. */
 export function lossWords(maxLoss: SandboxRecord["durability"]["maxLoss"]): string {
   if (maxLoss === null) return "everything since its last checkpoint";
   return typeof maxLoss === "string" ? `the last ${maxLoss}` : `the last ${maxLoss} executions`;

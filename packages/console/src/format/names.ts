@@ -1,6 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/client";
 
-/** What a person calls it. */
+/** The display name. */
 export function sandboxTitle({ name, id }: Pick<SandboxRecord, "name" | "id">): string {
   return name ?? shortId(id);
 }

@@ -29,11 +29,11 @@ interface Transfer {
   readonly secondsLeft: number | undefined;
 }
 
-/** How fast the present phase is and how long it may take; undefined when it moves no bytes. */
+/** The speed and remaining time of the current phase; undefined if it moves no bytes. */
 export function transferOf(operation: OperationRecord): Transfer | undefined {
   const { doneBytes, totalBytes, elapsedMs, phases } = operation;
   if (doneBytes === null) return undefined;
-  // The bytes are those of this phase; the time of those before it would make the rate too low.
+  // The bytes belong to this phase; including earlier time would make the rate too low.
   const phaseMs = elapsedMs - Object.values(phases).reduce((sum, milliseconds) => sum + milliseconds, 0);
   const bytesPerSecond = phaseMs > 0 ? (doneBytes * 1_000) / phaseMs : 0;
   const known = totalBytes === null || totalBytes <= 0 ? undefined : totalBytes;

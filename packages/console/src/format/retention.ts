@@ -3,7 +3,7 @@ import type { SandboxRecord } from "@sandboxer/client";
 export type Retention = NonNullable<SandboxRecord["retention"]>;
 export type Keep = NonNullable<Retention["checkpoints"]>;
 
-/** Which saved states stay, in words; undefined: nobody has said so of this sandbox. */
+/** A retention rule in words; undefined: not set for this sandbox. */
 export function keepWords(keep: Keep | undefined): string {
   if (keep === undefined) return "server default";
   const parts = [

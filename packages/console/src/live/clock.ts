@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** The time, for everything that shows an age: one timer for the whole page. */
+/** The time for all displayed ages: one timer for the whole page. */
 export const nowMs = signal(Date.now());
 
 setInterval(() => {

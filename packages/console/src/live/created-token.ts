@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** The token of a sandbox that was made on this page. The server tells it once, and it is kept in memory only. */
+/** The token of a sandbox that was created on this page. The server returns it once, and it is kept in memory only. */
 export const createdToken = signal<{ readonly sandboxId: string; readonly token: string } | undefined>(undefined);
 
 export function rememberToken(sandboxId: string, token: string): void {

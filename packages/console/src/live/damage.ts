@@ -5,10 +5,10 @@ import { connected, onEvent } from "./events.ts";
 
 const found = signal<ReadonlyMap<string, string>>(new Map());
 
-/** Sandboxes whose stored checkpoints are damaged, as the last looks at them found, by id; with what is wrong. */
+/** Sandboxes with damaged checkpoints by the last checks, by id; with the problem. */
 export const damagedSandboxes: ReadonlySignal<ReadonlyMap<string, string>> = found;
 
-/** Keeps {@link damagedSandboxes} true until the signal aborts. Snapshots say it of themselves. */
+/** Keeps {@link damagedSandboxes} up to date until the signal aborts. Snapshot records have their own state. */
 export function keepDamage(signal_: AbortSignal): void {
   const stop = onEvent(({ type, sandboxId, data }) => {
     if (type === "operation.ended" && data["kind"] === "scrub") void load(signal_);
@@ -25,7 +25,7 @@ export function keepDamage(signal_: AbortSignal): void {
   });
 }
 
-/** A look at all checkpoints of a sandbox says whether it is, whatever was said before. */
+/** A check of all checkpoints of a sandbox replaces earlier results. */
 export function noteVerified(sandboxId: string, { problems }: IntegrityReport): void {
   const next = new Map(found.peek());
   next.delete(sandboxId);

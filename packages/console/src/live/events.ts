@@ -7,18 +7,18 @@ type Listener = (event: EventRecord) => void;
 const listeners = new Set<Listener>();
 const RETRY_MS = 2_000;
 
-/** Whether what happens on the server arrives as it happens. */
+/** Whether events of the server arrive live. */
 export const connected = signal(false);
 
-/** Hears of everything that happens on the server from now on. Gives the function that ends it. */
+/** Subscribes to all events of the server from now on. Returns a function that ends it. */
 export function onEvent(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
 /**
- * One stream for the whole page, while the page is seen: a browser has six connections to a server for all of its tabs.
- * It comes back by itself with nothing missed; `resync` is called when that cannot be promised.
+ * One stream for the whole page, while the page is visible: a browser has six connections to a server for all of its
+ * tabs. It is restored automatically without gaps; `resync` is called when that is not guaranteed.
  */
 export async function followEvents(ended: AbortSignal, resync: () => void): Promise<void> {
   let cursor: string | undefined;
@@ -50,7 +50,7 @@ export async function followEvents(ended: AbortSignal, resync: () => void): Prom
   }
 }
 
-/** Resolves when the page is seen, or not needed any more. */
+/** Resolves when the page is visible, or no longer needed. */
 async function seen(ended: AbortSignal): Promise<void> {
   if (document.visibilityState === "visible" || ended.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();

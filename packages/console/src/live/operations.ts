@@ -4,12 +4,12 @@ import { fromWire, type Answer } from "@sandboxer/client/transport";
 import { client } from "../session.ts";
 import { connected, onEvent } from "./events.ts";
 
-/** Ended ones stay in sight, so that a person who looks away for a moment sees how it went. */
+/** Finished ones stay visible for a while, so that users see the result. */
 const KEEP_ENDED = 20;
 
 const records = signal<ReadonlyMap<string, OperationRecord>>(new Map());
 
-/** What this server has under way, and what has ended lately; newest first. */
+/** The running and recently finished operations of this server; newest first. */
 export const operations: ReadonlySignal<readonly OperationRecord[]> = computed(() =>
   [...records.value.values()].toSorted((a, b) => b.startedAt.localeCompare(a.startedAt)),
 );
@@ -17,13 +17,13 @@ export const runningOperations: ReadonlySignal<readonly OperationRecord[]> = com
   operations.value.filter(({ state }) => state === "running"),
 );
 
-/** Keeps {@link operations} true until the signal aborts. */
+/** Keeps {@link operations} up to date until the signal aborts. */
 export function keepOperations(signal_: AbortSignal): void {
   const stopListening = onEvent((event) => {
     const operation = operationOfEvent(event);
     if (operation !== undefined) note(operation);
   });
-  // What happened while there was no connection is asked for.
+  // Changes during a lost connection are requested.
   const stopLoading = effect(() => {
     if (connected.value) void load(signal_);
   });
@@ -42,14 +42,14 @@ async function load(signal_: AbortSignal): Promise<void> {
     const ended = [...records.peek().values()].filter(({ id, state }) => state !== "running" && !running.has(id));
     records.value = new Map([...ended.map((operation) => [operation.id, operation] as const), ...running]);
   } catch {
-    // The next connection asks again; a tray without operations harms nobody.
+    // The next connection tries again; an empty tray does no harm.
   }
 }
 
 function note(operation: OperationRecord): void {
   const next = new Map(records.peek());
   const known = next.get(operation.id);
-  // Progress may be told late: what has ended stays so.
+  // Progress may arrive late: a finished operation stays finished.
   if (known !== undefined && known.state !== "running" && operation.state === "running") return;
   next.set(operation.id, operation);
   const ended = [...next.values()].filter(({ state }) => state !== "running");
@@ -57,7 +57,7 @@ function note(operation: OperationRecord): void {
   records.value = next;
 }
 
-/** The record in an event about an operation; undefined for other events. */
+/** The record in an operation event; undefined for other events. */
 export function operationOfEvent({ type, data }: EventRecord): OperationRecord | undefined {
   if (!type.startsWith("operation.") || typeof data["id"] !== "string") return undefined;
   return { ...fromWire(data as unknown as Answer<"getOperation">), result: null };

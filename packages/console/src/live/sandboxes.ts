@@ -3,14 +3,14 @@ import { Sandbox, type DamagedSandbox, type SandboxRecord, type SandboxerError }
 import { asError, client } from "../session.ts";
 import { followEvents, onEvent } from "./events.ts";
 
-/** Other servers of the store tell this one nothing: their sandboxes are looked at again and again. */
+/** Other servers of the store send this one no events: their sandboxes are polled. */
 const REFRESH_MS = 5_000;
 const SLOW_REFRESH_MS = 20_000;
 const MANY = 500;
-/** Events come in bursts; one look after them shows where they led. */
+/** Events come in bursts; one request after them shows the result. */
 const SETTLE_MS = 120;
 
-/** Those that were destroyed while this page was open: an id does not come back. */
+/** Sandboxes that were deleted while this page was open: an id is never reused. */
 const gone = new Set<string>();
 const records = signal<ReadonlyMap<string, SandboxRecord>>(new Map());
 const state = signal<{ readonly loaded: boolean; readonly error: SandboxerError | undefined }>({
@@ -27,7 +27,7 @@ export const unreadableSandboxes: ReadonlySignal<readonly DamagedSandbox[]> = un
 export const sandboxes: ReadonlySignal<ReadonlyMap<string, SandboxRecord>> = records;
 export const sandboxesState = state as ReadonlySignal<typeof state.value>;
 
-/** Keeps {@link sandboxes} true until the signal aborts. */
+/** Keeps {@link sandboxes} up to date until the signal aborts. */
 export function keepSandboxes(signal_: AbortSignal): void {
   const changed = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -35,7 +35,7 @@ export function keepSandboxes(signal_: AbortSignal): void {
     timer = undefined;
     const ids = [...changed];
     changed.clear();
-    // Many changes at once cost less as one list.
+    // Many changes at once are cheaper as one list.
     if (ids.length > 20) void loadSandboxes(signal_);
     else for (const id of ids) void refreshSandbox(id);
   };
@@ -76,7 +76,7 @@ export async function loadSandboxes(signal_?: AbortSignal): Promise<void> {
   }
 }
 
-/** Looks at one of them again: after an event, or after something was done to it. */
+/** Reads one of them again: after an event, or after an action. */
 export async function refreshSandbox(id: string): Promise<void> {
   if (gone.has(id)) return;
   try {

@@ -3,9 +3,9 @@ import type { SandboxerError, SnapshotRecord } from "@sandboxer/client";
 import { asError, client } from "../session.ts";
 import { connected, onEvent } from "./events.ts";
 
-/** Other servers of the store take snapshots too, and tell this one nothing. */
+/** Other servers of the store take snapshots too, and send this one no events. */
 const REFRESH_MS = 15_000;
-/** Events come in bursts; one look after them shows where they led. */
+/** Events come in bursts; one request after them shows the result. */
 const SETTLE_MS = 200;
 
 const records = signal<ReadonlyMap<string, SnapshotRecord>>(new Map());
@@ -14,11 +14,11 @@ const state = signal<{ readonly loaded: boolean; readonly error: SandboxerError 
   error: undefined,
 });
 
-/** Every snapshot, by id, newest first; true while somebody keeps it so. */
+/** Every snapshot, by id, newest first; up to date while it is in use. */
 export const snapshots: ReadonlySignal<ReadonlyMap<string, SnapshotRecord>> = records;
 export const snapshotsState = state as ReadonlySignal<typeof state.value>;
 
-/** Keeps {@link snapshots} true until the signal aborts. */
+/** Keeps {@link snapshots} up to date until the signal aborts. */
 export function keepSnapshots(signal_: AbortSignal): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const load = (): void => {
@@ -26,14 +26,14 @@ export function keepSnapshots(signal_: AbortSignal): void {
     void loadSnapshots(signal_);
   };
   const stop = onEvent(({ type, data }) => {
-    // A restore or the end of a sandbox changes what snapshots say of their sandboxes.
+    // A restore or the end of a sandbox changes the lists in snapshot records.
     const matters = type.startsWith("snapshot.") || type === "sandbox.restored" || data["to"] === "gone";
     if (matters) timer ??= setTimeout(load, SETTLE_MS);
   });
   const interval = setInterval(() => {
     if (document.visibilityState === "visible") load();
   }, REFRESH_MS);
-  // At first, and whenever a connection is back: what was told meanwhile was told to nobody.
+  // At first, and whenever a connection is restored: events in between were missed.
   const stopLoading = effect(() => {
     if (connected.value || !state.peek().loaded) untracked(load);
   });

@@ -12,7 +12,7 @@ export function usageOf(sandboxId: string): readonly number[] | undefined {
   return memory.value.get(sandboxId);
 }
 
-/** Looks at what all sandboxes use for as long as the component is there: while nobody looks, the server measures little. */
+/** Polls the usage of all sandboxes while the component is mounted: otherwise the server measures rarely. */
 export function useUsage(): void {
   useEffect(() => {
     const end = new AbortController();
@@ -21,7 +21,7 @@ export function useUsage(): void {
       const items = await client.usage({ points: POINTS, signal: end.signal });
       memory.value = new Map(items.map(({ sandboxId, used }) => [sandboxId, used.memoryBytes]));
     };
-    // One question at a time, so that those to a slow server do not pile up.
+    // One request at a time, so that requests to a slow server do not pile up.
     let timer: ReturnType<typeof setTimeout> | undefined;
     const again = async (): Promise<void> => {
       try {

@@ -9,7 +9,7 @@ interface Loaded<Value> {
   readonly reload: () => void;
 }
 
-/** What a call answers, asked again when one of the inputs changes; an answer that comes too late is dropped. */
+/** The result of a call, repeated when one of the inputs changes; outdated results are dropped. */
 export function useLoaded<Value>(
   load: (signal: AbortSignal) => Promise<Value>,
   inputs: readonly unknown[],

@@ -9,8 +9,8 @@ interface Polled<Value> {
 }
 
 /**
- * What a call answers, asked again and again for as long as somebody looks: one question at a time, so that a slow
- * server can answer. The last answer stays while the next is awaited. `key` says what is asked for.
+ * The result of a repeated call while the component is mounted: one request at a time. The last result stays while the
+ * next is awaited. `key` identifies the call.
  */
 export function usePolled<Value>(
   key: string,

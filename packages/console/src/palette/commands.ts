@@ -12,15 +12,15 @@ import { showShortcuts } from "./open.ts";
 export interface Command {
   readonly id: string;
   readonly text: string;
-  /** What is searched besides the text. */
+  /** Searched besides the text. */
   readonly more?: string;
   readonly group: string;
   readonly run: () => void;
-  /** Absent: to everybody. */
+  /** Absent: for everyone. */
   readonly offered?: () => boolean;
 }
 
-/** Everything that the palette can do from here: what concerns the sandbox in sight comes first. */
+/** All commands of the palette: those for the current sandbox come first. */
 export function commands(): readonly Command[] {
   return [...commandsHere(), ...COMMANDS.filter(({ offered }) => offered?.() !== false), ...jumps()];
 }

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** What lies over the page: the palette, or the list of shortcuts. */
+/** The overlay: the palette, or the list of shortcuts. */
 export const overlay = signal<"palette" | "shortcuts" | undefined>(undefined);
 
 export function showPalette(): void {

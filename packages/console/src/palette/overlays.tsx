@@ -6,7 +6,7 @@ import { Palette } from "./palette.tsx";
 import { listenForShortcuts, shortcuts } from "./shortcuts.ts";
 import "./palette.css";
 
-/** What the keyboard can call up on every page. */
+/** The overlays that the keyboard opens on every page. */
 export function Overlays(): JSX.Element | null {
   useEffect(listenForShortcuts, []);
   if (overlay.value === "palette") return <Palette />;

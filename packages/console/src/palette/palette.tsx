@@ -5,7 +5,7 @@ import { commands, type Command } from "./commands.ts";
 import { closeOverlay } from "./open.ts";
 import { search } from "./search.ts";
 
-/** Everything by its name: type some letters of it, then Enter. */
+/** The command palette: type some letters, then Enter. */
 export function Palette(): JSX.Element {
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);

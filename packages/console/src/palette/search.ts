@@ -2,7 +2,7 @@ import type { Command } from "./commands.ts";
 
 const SHOWN = 50;
 
-/** The commands whose text has the typed letters in order, the closest first. */
+/** The commands whose text contains the typed letters in order, the closest first. */
 export function search(commands: readonly Command[], typed: string): readonly Command[] {
   const wanted = typed.toLowerCase().replaceAll(/\s+/g, "");
   if (wanted === "") return commands.slice(0, SHOWN);

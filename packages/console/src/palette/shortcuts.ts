@@ -4,11 +4,11 @@ import { may } from "../session.ts";
 import { showPalette, showShortcuts } from "./open.ts";
 
 interface Shortcut {
-  /** One key, or two one after the other. */
+  /** One key, or a sequence of two. */
   readonly keys: string;
   readonly does: string;
   readonly run: () => void;
-  /** Absent: to everybody. */
+  /** Absent: for everyone. */
   readonly offered?: () => boolean;
 }
 
@@ -22,15 +22,17 @@ const SHORTCUTS: readonly Shortcut[] = [
   { keys: "?", does: "These shortcuts", run: showShortcuts },
 ];
 
-/** Those that the person may use. */
+/** The shortcuts that the user may use. */
 export function shortcuts(): readonly Shortcut[] {
   return SHORTCUTS.filter(({ offered }) => offered?.() !== false);
 }
 
-/** The second key of two has to come soon. */
+/** The time limit for the second key. */
 const SEQUENCE_MS = 1_000;
 
-/** Hears the keys of the whole page, but not those that are typed into something. Gives the function that ends it. */
+/**
+ * Listens to the keys of the whole page, except while the user types into something. Returns a function that ends it.
+ */
 export function listenForShortcuts(): () => void {
   let before = { key: "", atMs: 0 };
   const hear = (event: KeyboardEvent): void => {
@@ -57,7 +59,7 @@ function focusSearch(): void {
   requestAnimationFrame(() => document.querySelector<HTMLInputElement>("#search")?.focus());
 }
 
-/** Inside a terminal Ctrl-K is the shell's; ⌘-K is not. */
+/** Inside a terminal Ctrl-K belongs to the shell; ⌘-K does not. */
 function isTerminal(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(".xterm") !== null;
 }

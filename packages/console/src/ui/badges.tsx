@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Badge } from "../format/badges.ts";
 
-/** Words on a coloured ground; the words alone are enough. */
+/** Words with a background colour; the words alone are enough. */
 export function Badges({ badges }: { readonly badges: readonly Badge[] }): JSX.Element | null {
   if (badges.length === 0) return null;
   return (

@@ -6,9 +6,9 @@ export interface ButtonProperties {
   readonly kind?: "plain" | "primary" | "danger" | "quiet";
   readonly type?: "button" | "submit";
   readonly disabled?: boolean;
-  /** While something is under way: it cannot be pressed again, and says so. */
+  /** While an action runs: the button is disabled and shows it. */
   readonly busy?: boolean;
-  /** What it is called where its text is only a sign. */
+  /** The accessible name if its text is only a symbol. */
   readonly label?: string;
   readonly title?: string;
   readonly pressed?: boolean;

@@ -7,7 +7,7 @@ import { Dialog } from "./dialog.tsx";
 
 const TITLES = { cli: "Command line", sdk: "TypeScript", curl: "curl" } as const;
 
-/** "Copy as …": what an action is called elsewhere. */
+/** "Copy as …": an action in other forms. */
 export function CopyAs({
   spellings,
   what,

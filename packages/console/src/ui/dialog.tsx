@@ -9,19 +9,22 @@ export interface DialogProperties {
   readonly wide?: boolean;
 }
 
-/** The browser's own dialog: it keeps the focus inside, closes with Escape and gives the focus back. */
+/** The browser's own dialog: it traps the focus, closes with Escape and restores the focus. */
 export function Dialog({ title, onClose, children, wide = false }: DialogProperties): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
-    // What is asked for comes first, not the way out; what cannot be taken back is not a key away.
+    // The first field gets the focus, not the close button; a destructive action is never one key away.
     const isChosen = dialog?.querySelector("[autofocus]") != null;
     if (!isChosen) dialog?.querySelector<HTMLElement>(".dialog-body :is(input, select, textarea):enabled")?.focus();
     return () => dialog?.close();
   }, []);
-  /** The browser tells of the end a moment later: of one that has gone by then nobody is to hear, for another may be open. */
+  /**
+   * The browser reports the close a moment later: ignore it if the dialog was already removed, because another may be
+   * open.
+   */
   const tellClosed = (): void => {
     if (element.current !== null) onClose();
   };

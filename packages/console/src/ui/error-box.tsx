@@ -1,7 +1,7 @@
 import type { SandboxerError } from "@sandboxer/client";
 import type { ComponentChildren, JSX } from "preact";
 
-/** What went wrong, its code, and the way out. */
+/** An error with its code and hint. */
 export function ErrorBox({
   error,
   children,

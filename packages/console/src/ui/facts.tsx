@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import "./facts.css";
 
-/** Names and what they are, in two columns. */
+/** Names and values in two columns. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, ComponentChildren])[] }): JSX.Element {
   return (
     <dl class="facts">

@@ -1,12 +1,12 @@
-/** Before each further try: whoever changes networks loses what is just being loaded, and the next try arrives. */
+/** Delays between attempts: a change of networks loses the current download, and the next attempt succeeds. */
 const AGAIN_AFTER_MS = [100, 500, 2_000];
 
 let triesAgain = 0;
 
 /**
- * Loads a part of the console, which is a file of its own. Browsers remember for as long as the page lives that the
- * address of a module could not be loaded, and do not ask again; the same file under another address is asked for. A
- * part has nothing else to load, so that this helps.
+ * Loads a part of the console, which is a separate file. Browsers remember for the life of the page that a module URL
+ * could not be loaded, and do not retry; the same file under another URL is requested. A part loads nothing else, so
+ * this works.
  */
 export async function fetchPart<Part>(load: () => Promise<Part>): Promise<Part> {
   const [first] = await Promise.allSettled([load()]);
@@ -21,7 +21,7 @@ export async function fetchPart<Part>(load: () => Promise<Part>): Promise<Part> 
   throw first.reason;
 }
 
-/** Of the file that could not be loaded; not every browser says it. */
+/** The URL of the file that could not be loaded; not every browser reports it. */
 function addressIn(reason: unknown): string | undefined {
   return reason instanceof Error ? /\bhttps?:\/\/\S+\.js\b/.exec(reason.message)?.[0] : undefined;
 }

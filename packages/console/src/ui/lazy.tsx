@@ -6,7 +6,7 @@ import { Button } from "./button.tsx";
 import { ErrorBox } from "./error-box.tsx";
 import { fetchPart } from "./fetch-part.ts";
 
-/** A component that comes with a library of its own, which is fetched when it is first shown. */
+/** A component with a library of its own, which is fetched when it is first shown. */
 export function lazy<Part, Properties extends object>(
   load: () => Promise<Part>,
   componentOf: (part: Part) => ComponentType<Properties>,

@@ -9,14 +9,14 @@ export interface MenuItem {
 }
 
 interface MenuProperties {
-  /** What the button is called; it shows `children`. */
+  /** The accessible name of the button, which shows `children`. */
   readonly label: string;
   readonly children: ComponentChildren;
-  /** Asked for when it opens. */
+  /** Called when it opens. */
   readonly items: () => readonly MenuItem[];
 }
 
-/** A button with a list of things to do. Arrow keys move, Escape and a click elsewhere close it. */
+/** A button with a list of actions. Arrow keys move, Escape and a click elsewhere close it. */
 export function Menu({ label, children, items }: MenuProperties): JSX.Element {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);

@@ -7,7 +7,7 @@ import { operationTitle, transferOf } from "../format/operation.ts";
 import { nowMs } from "../live/clock.ts";
 import "./operation-progress.css";
 
-/** An operation as it goes: its phases, its bytes, and at the end what the workload felt of it or what went wrong. */
+/** A running operation: its phases and bytes, and at the end the pause or the error. */
 export function OperationProgress({ operation }: { readonly operation: OperationRecord }): JSX.Element {
   const { kind, state, error } = operation;
   return (
@@ -36,7 +36,7 @@ export function OperationProgress({ operation }: { readonly operation: Operation
 
 const CHIPS = { running: "saving", done: "running", failed: "failed" } as const;
 
-/** Goes on between two records of the server; its clock need not be the browser's. */
+/** Advances between two records of the server; its clock need not match the browser's. */
 function Elapsed({ operation }: { readonly operation: OperationRecord }): JSX.Element {
   const receivedAtMs = useMemo(() => Date.now(), [operation]);
   const sinceMs = operation.state === "running" ? Math.max(0, nowMs.value - receivedAtMs) : 0;

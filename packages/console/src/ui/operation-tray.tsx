@@ -8,7 +8,7 @@ import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { OperationProgress } from "./operation-progress.tsx";
 
-/** How much the server has under way, and a look at it. Not there while there is nothing to say. */
+/** The number of running operations, and their list. Hidden if there are none. */
 export function OperationTray(): JSX.Element | null {
   const [open, setOpen] = useState(false);
   const running = runningOperations.value.length;

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 const WIDTH = 64;
 const HEIGHT = 18;
 
-/** A line without axes: how something went, beside the number that says where it is. */
+/** A line without axes, beside the current number. */
 export function Sparkline({ points }: { readonly points: readonly number[] }): JSX.Element {
   return (
     <svg class="sparkline" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
@@ -12,7 +12,7 @@ export function Sparkline({ points }: { readonly points: readonly number[] }): J
   );
 }
 
-/** From nought up, so that a flat line says that nothing changes. */
+/** From zero, so that a flat line means no change. */
 function path(points: readonly number[]): string {
   const top = Math.max(1, ...points);
   const step = WIDTH / Math.max(1, points.length - 1);

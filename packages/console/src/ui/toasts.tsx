@@ -14,13 +14,13 @@ const STAY_MS = 6_000;
 const toasts = signal<readonly Toast[]>([]);
 let last = 0;
 
-/** Says that something was done. It goes by itself. */
+/** Reports a success. It disappears by itself. */
 export function tell(text: string): void {
   const { id } = add({ text });
   setTimeout(() => dismiss(id), STAY_MS);
 }
 
-/** Says what went wrong, with its code and the way out. It stays until it is closed. */
+/** Reports an error with its code and hint. It stays until it is closed. */
 export function tellError(doing: string, thrown: unknown): void {
   add({ text: doing, error: asError(thrown) });
 }

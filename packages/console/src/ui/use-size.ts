@@ -6,7 +6,7 @@ interface Size {
   readonly height: number;
 }
 
-/** How large an element is, as it changes. */
+/** The size of an element, live. */
 export function useSize(element: RefObject<Element | null>): Size {
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
   useEffect(() => {

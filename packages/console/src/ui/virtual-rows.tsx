@@ -8,10 +8,10 @@ interface VirtualRowsProperties {
   readonly row: (index: number) => ComponentChildren;
 }
 
-/** Rows beyond what is seen, so that a turn of the wheel does not show gaps. */
+/** Rows beyond the visible ones, so that scrolling does not show gaps. */
 const MARGIN = 12;
 
-/** As many rows in the page as are seen, however many there are. The page itself scrolls. */
+/** Only visible rows are in the page, however many there are. The page itself scrolls. */
 export function VirtualRows({ count, rowHeight, row }: VirtualRowsProperties): JSX.Element {
   const element = useRef<HTMLDivElement>(null);
   const [[first, last], setRange] = useState<readonly [number, number]>([0, 40]);

@@ -7,7 +7,7 @@ import { CopyAs } from "../../ui/copy-as.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { readSpellings } from "./read-spellings.ts";
 
-/** What can make sandboxes here, whether it works now, and what it can do. */
+/** The backends, whether they work, and their capabilities. */
 export function Backends(): JSX.Element {
   const { value = [], error, loading, reload } = useLoaded((signal) => client.backends({ signal }), []);
   const capabilities = [...new Set(value.flatMap((backend) => Object.keys(backend.capabilities)))].toSorted();

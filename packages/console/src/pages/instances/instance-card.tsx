@@ -61,7 +61,7 @@ function Condition({ instance: { alive, frozen } }: { readonly instance: Instanc
   return <span class="chip chip-running">{frozen === null ? "alive, not asked" : "alive"}</span>;
 }
 
-/** What another server says of itself is a link only when it is one. */
+/** Another server's address is a link only if it is a valid URL. */
 function Address({ url }: { readonly url: string | null }): JSX.Element {
   if (url === null) return <>has told no address</>;
   const parsed = URL.parse(url);

@@ -11,7 +11,7 @@ import "./instances.css";
 
 const EVERY_MS = 3_000;
 
-/** Every server on the store: who has what, what is on its way, who stands still and why. */
+/** Every server of the store: its sandboxes, handoffs in progress, and freezes with their reasons. */
 export function InstancesPage(): JSX.Element {
   const { value, error } = usePolled("instances", EVERY_MS, (signal) => client.instances({ signal }));
   const stored = server.value?.store != null;

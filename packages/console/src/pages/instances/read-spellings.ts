@@ -1,6 +1,6 @@
 import { commandLine, connection, curlLine, type Spellings } from "../../actions/spellings.ts";
 
-/** How something that is only looked at is asked for elsewhere. */
+/** Read-only requests in other forms. */
 export function readSpellings(command: readonly string[], sdkCall: string, path: string): Spellings {
   return {
     cli: commandLine(...command),

@@ -7,7 +7,7 @@ const GAP = 3;
 const RIGHT = 12;
 const SHOWN = 3;
 
-/** On the upper edge of a card, from the right; the first, which matters most, is the one at the left. */
+/** On the upper edge of a card, from the right; the most important is at the left. */
 export function CardBadges({ badges }: { readonly badges: readonly Badge[] }): JSX.Element {
   const more = badges.length - SHOWN;
   const shown = badges.slice(0, SHOWN).map(({ text, kind }) => ({ text, kind }));
@@ -32,7 +32,7 @@ export function CardBadges({ badges }: { readonly badges: readonly Badge[] }): J
   );
 }
 
-/** A drawing does not know how wide its texts are: enough for letters of this size. */
+/** An SVG does not know the width of its texts: enough for letters of this size. */
 function widthOf(text: string): number {
   return text.length * 6 + 10;
 }

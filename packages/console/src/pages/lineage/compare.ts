@@ -1,13 +1,13 @@
 import type { LineageItem } from "./forest.ts";
 
-/** What a difference is asked for: from a snapshot, to another one or to a sandbox as it is now. */
+/** The two sides of a comparison: a snapshot, and another one or a sandbox as it is now. */
 export interface Comparison {
   readonly from: string;
   /** A snapshot's id, or `sandbox:ID`. */
   readonly to: string;
 }
 
-/** Older first; a sandbox is always the newer side. Undefined for two sandboxes: nothing was kept of either. */
+/** Older first; a sandbox is always the newer side. Undefined for two sandboxes: neither is a snapshot. */
 export function comparisonOf(a: LineageItem, b: LineageItem): Comparison | undefined {
   if (a.kind === "sandbox" && b.kind === "sandbox") return undefined;
   if (a.kind === "sandbox") return { from: b.record.id, to: a.key };

@@ -9,9 +9,9 @@ export function itemTitle({ record }: LineageItem): string {
   return record.name ?? shortId(record.id);
 }
 
-/** What it is and how it is, in a few words. */
+/** Its kind and state, in a few words. */
 export function itemFacts(item: LineageItem, nowMs: number): string {
-  // One unit is enough here, and changes seldom.
+  // One unit is enough here, and changes rarely.
   const [age] = formatSeconds((nowMs - Date.parse(item.record.createdAt)) / 1_000).split(" ");
   if (item.kind === "sandbox") return `${itemState(item)} · ${item.record.backend} · ${age}`;
   const { mode, sizeBytes, backend } = item.record;
@@ -22,20 +22,20 @@ export function itemState(item: LineageItem): string {
   return item.kind === "sandbox" && item.record.frozen ? "frozen" : item.record.state;
 }
 
-/** What a person should see of its saved state without asking. */
+/** Badges of its saved state. */
 export function itemBadges(item: LineageItem): readonly Badge[] {
   if (item.kind === "snapshot") return snapshotBadges(item.record);
   return sandboxBadges(item.record, damagedSandboxes.value.get(item.record.id));
 }
 
-/** Whether it is something that runs now. */
+/** Whether it is running now. */
 export function isLive(item: LineageItem): boolean {
   return item.kind === "sandbox" && item.record.state === "running";
 }
 
 const letters = new Intl.Segmenter();
 
-/** Too long for its place: its beginning, counted in letters as they are shown. */
+/** Shortens text for its place, counted in displayed characters. */
 export function cutText(text: string, most: number): string {
   if (text.length <= most) return text;
   const shown = Array.from(letters.segment(text.slice(0, most * 10)), ({ segment }) => segment);

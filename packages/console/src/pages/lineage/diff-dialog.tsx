@@ -21,7 +21,7 @@ export function DiffDialog({
   onClose,
 }: {
   readonly comparison: Comparison;
-  /** What people call the two. */
+  /** The display names of the two. */
   readonly names: readonly [from: string, to: string];
   readonly onClose: () => void;
 }): JSX.Element {

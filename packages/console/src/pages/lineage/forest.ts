@@ -14,7 +14,7 @@ export interface LineageNode {
   readonly children: readonly LineageNode[];
 }
 
-/** A sandbox and a snapshot have ids of one kind; keys tell them apart. */
+/** Sandbox and snapshot ids look alike; keys tell them apart. */
 export function sandboxKey(id: string): string {
   return `sandbox:${id}`;
 }
@@ -24,9 +24,9 @@ export function snapshotKey(id: string): string {
 }
 
 /**
- * Who came from whom: below a sandbox are the snapshots that were taken of it, below a snapshot the sandboxes that began
- * with it. What came from something that is gone stands below what is left of its ancestors, or is a root. Every record
- * is there exactly once, whatever the records say of one another. Newest family first.
+ * The tree of origins: snapshots below the sandbox they were taken from, sandboxes below the snapshot they were created
+ * from. An item whose origin no longer exists is below its nearest existing ancestor, or is a root. Every record is
+ * there exactly once, even if records contradict each other. Newest family first.
  */
 export function growForest(
   sandboxes: readonly SandboxRecord[],
@@ -75,7 +75,7 @@ function linkItems(
   return items;
 }
 
-/** A sandbox that was rewound to a snapshot of its own began with what that one had begun with. */
+/** A sandbox that was rewound to its own snapshot keeps the origin of that snapshot. */
 function beginningOf({ id, origin }: SandboxRecord, snapshotOf: ReadonlyMap<string, SnapshotRecord>): string | null {
   let snapshotId = origin.snapshotId;
   const seen = new Set<string>();
@@ -91,7 +91,7 @@ function other(id: string | null, own: string): string | null {
   return id === own ? null : id;
 }
 
-/** The oldest of each circle, which then is a root: everyone has one parent, so circles share nothing. */
+/** The oldest of each cycle, which becomes a root: everyone has one parent, so cycles are disjoint. */
 function edgesToCut(items: ReadonlyMap<string, LineageItem>): ReadonlySet<string> {
   const cut = new Set<string>();
   const walked = new Set<string>();

@@ -15,7 +15,7 @@ export interface PlacedNode {
 }
 
 export interface Layout {
-  /** As they are read from top to bottom, parents first. */
+  /** In reading order from top to bottom, parents first. */
   readonly nodes: readonly PlacedNode[];
   readonly edges: readonly { readonly from: PlacedNode; readonly to: PlacedNode }[];
   readonly left: number;
@@ -24,9 +24,9 @@ export interface Layout {
   readonly height: number;
 }
 
-/** Places the nodes that are shown: roots at the left, what came from them to their right. */
+/** Positions the visible nodes: roots at the left, descendants to their right. */
 export function layOut(forest: readonly LineageNode[], isOpen: (node: LineageNode) => boolean): Layout {
-  // The trees hang on one root, which is not shown.
+  // The trees share one hidden root.
   const root = hierarchy<LineageNode | undefined>(undefined, (node) => {
     if (node === undefined) return forest;
     return isOpen(node) ? node.children : [];

@@ -23,7 +23,7 @@ interface Compared {
   readonly names: readonly [string, string];
 }
 
-/** Who came from whom: sandboxes, snapshots, and what can be done with them. */
+/** The tree of sandboxes and snapshots, and actions on them. */
 export function LineagePage(): JSX.Element {
   useEffect(() => {
     const end = new AbortController();
@@ -156,7 +156,7 @@ export function LineagePage(): JSX.Element {
   );
 }
 
-/** The one before, if it has the same in it: what depends on it need not be made anew. */
+/** Returns the previous value if it is equal, so that dependents need not be computed again. */
 function useSameSet(set: ReadonlySet<string>): ReadonlySet<string> {
   const kept = useRef(set);
   if (kept.current.size !== set.size || !set.isSubsetOf(kept.current)) kept.current = set;

@@ -10,7 +10,7 @@ interface ToolbarProperties {
   readonly search: string;
   readonly asList: boolean;
   readonly onlyFamily: boolean;
-  /** What is looked at: its family can be shown alone. */
+  /** The selected item: its family can be shown alone. */
   readonly familyOf: LineageItem | undefined;
   readonly shown: number;
   readonly all: number;

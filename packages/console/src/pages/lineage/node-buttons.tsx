@@ -15,7 +15,7 @@ import { Button } from "../../ui/button.tsx";
 import type { SandboxItem, SnapshotItem } from "./forest.ts";
 import { PinButton } from "./pin-button.tsx";
 
-/** What can be done with a node of the drawing. */
+/** Actions on a node. */
 export function SandboxButtons({ item: { record } }: { readonly item: SandboxItem }): JSX.Element {
   const dialogs = [snapshotDialog, forkDialog, rewindDialog, renameDialog, verifyDialog, retentionDialog];
   return (

@@ -16,7 +16,7 @@ import { SandboxButtons, SnapshotButtons } from "./node-buttons.tsx";
 
 interface PanelProperties {
   readonly node: LineageNode;
-  /** What comparing it would begin from, if something was marked. */
+  /** The first side of a comparison, if one was marked. */
   readonly compared: LineageItem | undefined;
   readonly heading: RefObject<HTMLHeadingElement | null>;
   readonly onMark: () => void;
@@ -24,7 +24,7 @@ interface PanelProperties {
   readonly onClose: () => void;
 }
 
-/** What is known of one node, and what can be done with it. */
+/** The details of one node, and its actions. */
 export function NodePanel(properties: PanelProperties): JSX.Element {
   const { item, children } = properties.node;
   const title = itemTitle(item);
@@ -101,7 +101,7 @@ function SandboxFields({ item: { record } }: { readonly item: SandboxItem }): JS
   );
 }
 
-/** To another node of the drawing. What it was rewound to may be gone, or known by a name. */
+/** A link to another node. Its target may have been deleted, or be known by a name. */
 function LineageLink({ id }: { readonly id: string }): JSX.Element {
   const name = snapshots.value.get(id)?.name ?? sandboxes.value.get(id)?.name ?? shortId(id);
   return <Link to={`/lineage?focus=${encodeURIComponent(id)}`}>{name}</Link>;
@@ -130,7 +130,7 @@ function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): 
   );
 }
 
-/** What keeps it from going by itself. */
+/** How long it is kept. */
 function staysText({ pinned, name }: SnapshotItem["record"]): string {
   if (pinned) return "until it is unpinned";
   return name === null ? "by the retention rule of its sandbox" : "until it is deleted or its name is used again";
@@ -143,7 +143,7 @@ const REASONS = {
   move: "for a move to another backend",
 } as const;
 
-/** Each by itself, so that letters that are read from right to left turn nothing else around. */
+/** Each isolated, so that right-to-left text does not affect the others. */
 function Labels({ labels }: { readonly labels: Readonly<Record<string, string>> }): JSX.Element {
   const shown = Object.entries(labels);
   if (shown.length === 0) return <>none</>;

@@ -1,17 +1,17 @@
 import type { LineageNode } from "./forest.ts";
 import { walk } from "./select.ts";
 
-/** As much as is drawn at once without being asked for. */
+/** How much is drawn at once by default. */
 const MANY = 300;
-/** Deeper, a person opens what is wanted step by step. */
+/** Deeper levels are opened step by step. */
 const DEEPEST = 80;
 const MOST_FOUND = 200;
 
 export type Unfolding = "auto" | "all" | "none";
 
 /**
- * Which nodes show what came from them. Small forests are open; of large ones only the ways to what is looked at and to
- * what was searched for. What a person has opened or closed by hand stays so.
+ * Which nodes are expanded. Small forests are fully expanded; of large ones only the paths to the selected item and
+ * search results. Manual changes are kept.
  */
 export function openKeys(
   forest: readonly LineageNode[],
@@ -24,7 +24,7 @@ export function openKeys(
   if (unfolding !== "none" && (unfolding === "all" || nodes.length <= MANY)) {
     for (const { node, level } of nodes) if (level <= DEEPEST) open.add(node.item.key);
   }
-  // Also in a forest that is closed: what is wanted can be seen.
+  // Also in a collapsed forest: the selected item is visible.
   const above: string[] = [];
   let found = 0;
   for (const { node, level } of nodes) {

@@ -9,7 +9,7 @@ import { Button } from "../../ui/button.tsx";
 import { CopyAs } from "../../ui/copy-as.tsx";
 import { tell, tellError } from "../../ui/toasts.tsx";
 
-/** Keeps a snapshot from being removed, by whomever, or lets it go again. */
+/** Pins or unpins a snapshot. */
 export function PinButton({ snapshot }: { readonly snapshot: SnapshotRecord }): JSX.Element {
   const [busy, setBusy] = useState(false);
   const word = snapshot.pinned ? "Unpin" : "Pin";

@@ -1,6 +1,6 @@
 import type { LineageItem, LineageNode } from "./forest.ts";
 
-/** Every node of some trees, as they are read from top to bottom, with how deep it is. Chains may be long: no recursion. */
+/** Every node of some trees in reading order, with its depth. Not recursive, because chains may be long. */
 export function* walk(
   nodes: readonly LineageNode[],
   enter: (node: LineageNode) => boolean = () => true,
@@ -19,14 +19,14 @@ export function countNodes(nodes: readonly LineageNode[]): number {
   return count;
 }
 
-/** The trees that have something in them that a person searches for. */
+/** The trees with search results. */
 export function matchingFamilies(forest: readonly LineageNode[], search: string): readonly LineageNode[] {
   const text = search.trim().toLowerCase();
   if (text === "") return forest;
   return forest.filter((family) => [...walk([family])].some(({ node }) => matches(node.item, text)));
 }
 
-/** Whether its name, its id, its backend or a label has the text, which is in small letters. */
+/** Whether its name, id, backend or a label contains the text, which is in lower case. */
 export function matches({ record }: LineageItem, text: string): boolean {
   const words = [record.name ?? "", record.id, record.backend, ...Object.entries(record.labels).flat()];
   return words.some((word) => word.toLowerCase().includes(text));

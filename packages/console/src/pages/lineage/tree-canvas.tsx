@@ -19,7 +19,7 @@ export interface TreeProperties {
   readonly nowMs: number;
   readonly onSelect: (key: string) => void;
   readonly onToggle: (key: string, open: boolean) => void;
-  /** Enter: to what can be done with it. */
+  /** Enter: moves to its actions. */
   readonly onShow: (key: string) => void;
 }
 
@@ -90,7 +90,7 @@ function Drawing({
   readonly properties: TreeProperties;
 }): JSX.Element {
   const { isOpen, isFound, selectedKey, comparedKey, nowMs } = properties;
-  // A card that looks the same is the same: with a thousand of them only what has changed is compared.
+  // An unchanged card is the same object: with a thousand of them only changes are compared.
   const before = useRef<ReadonlyMap<string, CachedCard>>(new Map());
   const cards = new Map<string, CachedCard>();
   for (const placed of layout.nodes) {

@@ -5,7 +5,7 @@ import { CardBadges } from "./card-badges.tsx";
 import type { LineageNode } from "./forest.ts";
 import { CARD_HEIGHT, CARD_WIDTH } from "./layout.ts";
 
-/** Everything that can be seen of a card. */
+/** Everything visible on a card. */
 interface CardLook extends NodeLook {
   readonly id: string;
   readonly x: number;
@@ -97,7 +97,7 @@ export function TreeCard({
   );
 }
 
-/** A disc for what can run, a diamond for what was kept of it. */
+/** A disc for a sandbox, a diamond for a snapshot. */
 function Sign({ kind }: { readonly kind: "sandbox" | "snapshot" }): JSX.Element {
   return kind === "sandbox" ? (
     <circle class="lineage-sign" cx={15} cy={15} r={5} />

@@ -6,7 +6,7 @@ export type TreeMove =
   | { readonly kind: "toggle"; readonly key: string; readonly open: boolean }
   | { readonly kind: "show"; readonly key: string };
 
-/** What a key means in a tree that is drawn from left to right: left is to the parent, right to the first child. */
+/** Keyboard navigation in a tree from left to right: left is to the parent, right to the first child. */
 export function moveOf(
   pressed: string,
   nodes: readonly PlacedNode[],

@@ -5,7 +5,7 @@ import { isLive, itemBadges, itemFacts, itemTitle } from "./describe-item.ts";
 import type { LineageNode } from "./forest.ts";
 import type { TreeProperties } from "./tree-canvas.tsx";
 
-/** The same as a nested list, for those who cannot or do not want to look at a drawing. */
+/** The same as a nested list, as an alternative to the drawing. */
 export function TreeList(properties: TreeProperties): JSX.Element {
   return (
     <div class="lineage-list card">

@@ -2,7 +2,7 @@ import type { RefObject } from "preact";
 import { useEffect, useState, type Dispatch, type StateUpdater } from "preact/hooks";
 import { zoomAt, type View } from "./view.ts";
 
-/** Moves and zooms a drawing by the pointer and the wheel. With Ctrl or ⌘ the wheel zooms, else it moves. */
+/** Moves and zooms a drawing by pointer and wheel. With Ctrl or ⌘ the wheel zooms, otherwise it moves. */
 export function useView(element: RefObject<SVGSVGElement | null>): readonly [View, Dispatch<StateUpdater<View>>] {
   const [view, setView] = useState<View>({ x: 0, y: 0, scale: 1 });
   useEffect(() => {

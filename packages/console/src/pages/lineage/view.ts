@@ -1,7 +1,7 @@
 import type { Layout, PlacedNode } from "./layout.ts";
 import { CARD_HEIGHT, CARD_WIDTH } from "./layout.ts";
 
-/** Which part of the drawing is seen: `x` and `y` are where its origin is on the screen. */
+/** The visible part of the drawing: `x` and `y` are where its origin is on the screen. */
 export interface View {
   readonly x: number;
   readonly y: number;
@@ -24,7 +24,7 @@ export function zoomAt(view: View, factor: number, x: number, y: number): View {
   return { scale, x: x - (x - view.x) * change, y: y - (y - view.y) * change };
 }
 
-/** Everything, if it is then still to be read; else its beginning. */
+/** Everything, if it is still readable; otherwise its beginning. */
 export function fit(layout: Layout, size: Size): View {
   const room = { width: size.width - 2 * MARGIN, height: size.height - 2 * MARGIN };
   const whole = Math.min(room.width / Math.max(1, layout.width), room.height / Math.max(1, layout.height));
@@ -33,7 +33,7 @@ export function fit(layout: Layout, size: Size): View {
   return { scale, x: MARGIN - layout.left * scale, y: MARGIN - layout.top * scale + Math.min(spare / 2, 40) };
 }
 
-/** Moves as little as is needed to see a card whole. */
+/** Moves as little as necessary to show a whole card. */
 export function reveal(view: View, { x, y }: PlacedNode, size: Size): View {
   const within = (start: number, length: number, room: number): number => {
     if (start < MARGIN) return MARGIN - start;

@@ -8,7 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { CopyAs } from "../../ui/copy-as.tsx";
 import { useAction } from "./use-action.ts";
 
-/** What stands where there is nothing to show of a sandbox that nobody runs. */
+/** Shown for a paused sandbox in place of a tab that needs a running one. */
 export function Asleep({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const wake = useAction(resumeAction, record);
   const { checkpoint } = record;

@@ -9,7 +9,7 @@ import { Age } from "../../ui/age.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useAction } from "./use-action.ts";
 
-/** What may be lost, while something can still be done about it. */
+/** Warns of possible losses while something can still be done. */
 export function DurabilityBanner({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const damage = damagedSandboxes.value.get(record.id);
   return (

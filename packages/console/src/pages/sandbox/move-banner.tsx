@@ -7,12 +7,12 @@ import { refreshSandbox } from "../../live/sandboxes.ts";
 import { tell } from "../../ui/toasts.tsx";
 import { forgetMove, moves, noteMove, settleMove } from "./moves.ts";
 
-/** The server that it goes to tells this one nothing. */
+/** The target server sends this one no events. */
 const LOOK_MS = 500;
-/** A move that takes longer has gone wrong: the page shows what the record says again. */
+/** A longer move has failed: the page shows the record again. */
 const PATIENCE_MS = 60_000;
 
-/** Says that the sandbox is on its way to another server, and then that it has arrived. */
+/** Shows that the sandbox is moving to another server, and then that it has arrived. */
 export function MoveBanner({ record }: { readonly record: SandboxRecord }): JSX.Element {
   useEffect(() => onEvent(noteMove), []);
   const instance = record.owner?.instanceId;

@@ -4,27 +4,27 @@ import { client } from "../../session.ts";
 
 const known = signal<ReadonlyMap<string, string>>(new Map());
 
-/** The sandboxes that are on their way to another server, with the instance that they go to. */
+/** The sandboxes that are moving to another server, with their targets. */
 export const moves: ReadonlySignal<ReadonlyMap<string, string>> = known;
 
-/** Hears of a handoff that begins, and of one that has ended. */
+/** Follows the beginning and end of handoffs. */
 export function noteMove({ type, sandboxId, data }: EventRecord): void {
   if (sandboxId === null) return;
   const { to } = data;
   if (type === "sandbox.handed_over" && typeof to === "string") setMove(sandboxId, to);
   if (type === "sandbox.taken_over") setMove(sandboxId, undefined);
   if (type !== "sandbox.state") return;
-  // Why it is saved is not told; whether somebody has asked for it can be looked up.
+  // The event does not say why it is saved; the request can be looked up.
   if (to === "saving") void lookUp(sandboxId);
   if (to === "running") setMove(sandboxId, undefined);
 }
 
-/** One that runs where it was to go has arrived, whoever tells of it. */
+/** A sandbox that runs on its target has arrived, whoever reports it. */
 export function settleMove({ id, state, owner }: SandboxRecord): void {
   if (state === "running" && owner?.instanceId === known.peek().get(id)) setMove(id, undefined);
 }
 
-/** The server that it was to go to may die on the way; then it is where its record says. */
+/** The target server may die half-way; then the record has the location. */
 export function forgetMove(id: string): void {
   setMove(id, undefined);
 }
@@ -35,7 +35,7 @@ async function lookUp(sandboxId: string): Promise<void> {
     const wanted = handoffs.find((handoff) => handoff.sandboxId === sandboxId && handoff.refused === null);
     if (wanted !== undefined) setMove(sandboxId, wanted.to);
   } catch {
-    // It is told once more when it has been saved.
+    // Another event follows when it was saved.
   }
 }
 

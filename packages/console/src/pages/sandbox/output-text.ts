@@ -4,8 +4,7 @@ export interface OutputPart {
 }
 
 /**
- * The newest output of a program as text, with what came from which stream. Sequences that mean something to terminals
- * are left out; bytes that are no UTF-8 are replaced.
+ * The newest output of a program as text, with its streams. Terminal sequences are removed; invalid UTF-8 is replaced.
  */
 export class OutputText {
   readonly #maxBytes: number;
@@ -33,7 +32,7 @@ export class OutputText {
     }
   }
 
-  /** Neighbours of one stream are one part. */
+  /** Adjacent chunks of one stream are one part. */
   parts(): OutputPart[] {
     const parts: { stream: OutputPart["stream"]; text: string }[] = [];
     for (const { stream, text } of this.#pieces) {
@@ -50,7 +49,7 @@ const SEQUENCES = /\u{1b}(?:\[[0-?]*[ -/]*[@-~]|\][^\u{7}\u{1b}]*(?:\u{7}|\u{1b}
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u{0}-\u{8}\u{b}\u{c}\u{e}-\u{1f}\u{7f}]/gu;
 
-/** Without what only terminals understand. */
+/** Without terminal sequences. */
 export function plainText(text: string): string {
   return text.replace(SEQUENCES, "").replaceAll("\r\n", "\n").replace(CONTROLS, "");
 }

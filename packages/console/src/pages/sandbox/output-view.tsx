@@ -7,11 +7,11 @@ export interface OutputViewProperties {
   readonly label: string;
   readonly parts: readonly OutputPart[];
   readonly droppedBytes?: number;
-  /** Whether the end stays in sight. */
+  /** Whether it scrolls with the output. */
   readonly follow?: boolean;
 }
 
-/** What a program has written; stderr has another colour and is called so. */
+/** The output of a program; stderr has another colour and a label. */
 export function OutputView({ label, parts, droppedBytes = 0, follow = true }: OutputViewProperties): JSX.Element {
   const element = useRef<HTMLPreElement>(null);
   const atEnd = useRef(true);

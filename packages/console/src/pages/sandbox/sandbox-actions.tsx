@@ -11,10 +11,10 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { useAction } from "./use-action.ts";
 
-/** The dialogs that have a button of their own; the others are in a menu. */
+/** The dialogs with a button of their own; the others are in a menu. */
 const IN_SIGHT: readonly SandboxDialog[] = SANDBOX_DIALOGS.filter(({ name }) => /^(Snapshot|Fork|Hand off)/.test(name));
 
-/** What can be done to it as a whole. */
+/** Actions on the whole sandbox. */
 export function SandboxActions({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const [spelled, setSpelled] = useState(false);
   const offered = (each: SandboxAction | SandboxDialog): boolean => may(each.scope) && each.applies(record);

@@ -12,7 +12,7 @@ import { SANDBOX_TABS, sandboxPath, type SandboxTab } from "./tabs.tsx";
 import { useSandbox } from "./use-sandbox.ts";
 import "./sandbox.css";
 
-/** One sandbox: what it is and what can be done with it above, one of its tabs below. */
+/** One sandbox: its header and actions above, one of its tabs below. */
 export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: string }): JSX.Element {
   const { record, error } = useSandbox(id);
   useLayoutEffect(() => {
@@ -21,7 +21,7 @@ export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: st
   }, [record?.name, id]);
   const tabs = useRef<HTMLElement>(null);
   const isShown = record !== undefined;
-  // A narrow window has no room for all of them.
+  // A narrow window has no room for all tabs.
   useEffect(() => {
     const current = tabs.current?.querySelector("[aria-current=page]");
     current?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -44,7 +44,7 @@ export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: st
   );
 }
 
-/** Over what is below: many come and go within a moment, and must not move what somebody is about to click. */
+/** Overlaid: short-lived notes must not move what the user is about to click. */
 function UnderWay({ id }: { readonly id: string }): JSX.Element {
   const running = runningOperations.value.filter(({ sandboxId }) => sandboxId === id);
   return (
@@ -68,7 +68,7 @@ function TabContent({ record, tab }: { readonly record: SandboxRecord; readonly 
       </p>
     );
   }
-  // One that was there goes on to show what it has; it says itself that the sandbox sleeps.
+  // An open tab keeps its content; it shows itself that the sandbox is paused.
   const asleep = isAsleep(record) && current.needsRunning && !visited.current.has(tab);
   if (!asleep && current.keep === true) visited.current.add(tab);
   return (

@@ -10,9 +10,9 @@ export interface SandboxTab {
   /** The last part of its address; the first tab has none. */
   readonly path: string;
   readonly title: string;
-  /** Whether it has nothing to show of a sandbox that sleeps. */
+  /** Whether it needs a running sandbox. */
   readonly needsRunning: boolean;
-  /** Whether it stays as it is while the person looks at another tab of the same sandbox. */
+  /** Whether it keeps its state while the user looks at another tab of the same sandbox. */
   readonly keep?: boolean;
   readonly Content: (properties: SandboxTabProperties) => JSX.Element | null;
 }
@@ -47,7 +47,7 @@ const FactsTab = lazy(
   (part) => part.FactsTab,
 );
 
-/** What a sandbox's page is made of: one line for each. */
+/** The tabs of a sandbox's page. */
 export const SANDBOX_TABS: readonly SandboxTab[] = [
   { path: "", title: "Terminal", needsRunning: true, keep: true, Content: Terminals },
   { path: "run", title: "Run code", needsRunning: true, keep: true, Content: RunCode },

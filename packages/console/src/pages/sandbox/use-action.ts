@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { SandboxAction } from "../../actions/sandbox-actions.ts";
 import { performAction } from "../../dialogs/action-request.ts";
 
-/** Does an action once at a time. */
+/** Runs an action, once at a time. */
 export function useAction(
   action: SandboxAction,
   record: SandboxRecord,

@@ -4,16 +4,16 @@ import { noteSandbox, sandboxes, sandboxesState } from "../../live/sandboxes.ts"
 import { asError, client } from "../../session.ts";
 
 interface SandboxLook {
-  /** As it is now; the last that was known of one that is gone. */
+  /** Its current record; for a deleted one, the last known. */
   readonly record: SandboxRecord | undefined;
   /** Why there is none. */
   readonly error: SandboxerError | undefined;
 }
 
-/** The server remembers one that is gone for a while. */
+/** The server remembers a deleted sandbox for a while. */
 const DESTROYED = new SandboxerError("sandbox_destroyed", "The sandbox was deleted.");
 
-/** The sandbox of a page, kept true; one that is not in the list is asked for, so that it is known why it is not. */
+/** The sandbox of a page, kept up to date; one that is not in the list is requested, to learn the reason. */
 export function useSandbox(id: string): SandboxLook {
   const listed = sandboxes.value.get(id);
   const { loaded } = sandboxesState.value;

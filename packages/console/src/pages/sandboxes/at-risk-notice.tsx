@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { setQuery } from "../../router.tsx";
 import { Button } from "../../ui/button.tsx";
 
-/** Says above the list that promises of `max_loss` are broken, wherever in the list those sandboxes are. */
+/** Shows above the list that `max_loss` is not met, wherever in the list those sandboxes are. */
 export function AtRiskNotice({ records }: { readonly records: readonly SandboxRecord[] }): JSX.Element {
   const count = records.filter(({ durability }) => durability.atRisk !== null).length;
   return (

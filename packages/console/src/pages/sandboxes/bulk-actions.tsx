@@ -6,7 +6,7 @@ import { Button } from "../../ui/button.tsx";
 import { bulkRequest } from "./bulk-dialog.tsx";
 import { clearSelection } from "./selection.ts";
 
-/** What can be done to all that are chosen. */
+/** Actions on all selected sandboxes. */
 export function BulkActions({ chosen }: { readonly chosen: readonly SandboxRecord[] }): JSX.Element {
   return (
     <div class="bulk" role="toolbar" aria-label="Actions for selected sandboxes">

@@ -13,16 +13,16 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { tell, tellError } from "../../ui/toasts.tsx";
 import { clearSelection } from "./selection.ts";
 
-/** So many at once: a server has other work too. */
+/** How many at once: a server has other work too. */
 const AT_ONCE = 4;
 
 interface BulkRequest {
   readonly action: SandboxAction;
-  /** As they were chosen, whatever becomes of them in the list. */
+  /** As selected, whatever changes in the list. */
   readonly chosen: readonly SandboxRecord[];
 }
 
-/** What is asked about doing to many; it outlives those that it is done to. */
+/** A requested bulk action; it outlives its targets. */
 export const bulkRequest = signal<BulkRequest | undefined>(undefined);
 
 export function RequestedBulk(): JSX.Element | null {
@@ -40,7 +40,7 @@ interface BulkDialogProperties extends BulkRequest {
 }
 
 function BulkDialog({ action, chosen, onClose }: BulkDialogProperties): JSX.Element {
-  // What it is done to is what was read, whatever the list shows by then.
+  // The targets are those that the user saw, whatever the list shows by then.
   const [targets] = useState(() => chosen.filter((record) => action.applies(record)));
   const [done, setDone] = useState<number>();
   const [failures, setFailures] = useState<readonly Failure[]>([]);
@@ -67,7 +67,7 @@ function BulkDialog({ action, chosen, onClose }: BulkDialogProperties): JSX.Elem
   };
   const close = (): void => {
     onClose();
-    // It is done to them: what is chosen next is another matter.
+    // Done: clear the selection.
     if (done !== undefined) clearSelection();
   };
   const passed = chosen.length - targets.length;

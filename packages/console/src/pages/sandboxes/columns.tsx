@@ -15,7 +15,7 @@ import { badgesOf, labelTexts, shownState } from "./filter.ts";
 export interface Column {
   readonly id: string;
   readonly title: string;
-  /** What the rows are ordered by; absent for what has no order. */
+  /** The sort key of the rows; absent: not sortable. */
   readonly order?: (record: SandboxRecord) => string | number;
   readonly cell: (record: SandboxRecord) => ComponentChildren;
 }
@@ -121,7 +121,7 @@ function Memory({ id }: { readonly id: string }): ComponentChildren {
   );
 }
 
-/** Ordered by a column; undefined: as the server gives them, newest first. */
+/** Sorted by a column; undefined: in the server's order, newest first. */
 export function ordered(
   records: readonly SandboxRecord[],
   { by, descending }: { readonly by: string; readonly descending: boolean },

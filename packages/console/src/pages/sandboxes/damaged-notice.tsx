@@ -1,7 +1,7 @@
 import type { DamagedSandbox } from "@sandboxer/client";
 import type { JSX } from "preact";
 
-/** Says above the list which sandboxes are not in it, because their stored record cannot be read. */
+/** Shows above the list which sandboxes are missing because their stored record cannot be read. */
 export function DamagedNotice({ damaged }: { readonly damaged: readonly DamagedSandbox[] }): JSX.Element {
   return (
     <div role="status">

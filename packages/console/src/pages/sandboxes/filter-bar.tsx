@@ -48,7 +48,7 @@ interface ChoiceProperties {
 
 function Choice({ name, value, all, found }: ChoiceProperties): JSX.Element {
   const shown = found.slice(0, SHOWN_CHOICES);
-  // What a link asks for can be chosen even when nothing has it now.
+  // A value from a link is offered even if nothing has it now.
   const missing = value !== "" && !shown.some(([text]) => text === value);
   return (
     <select

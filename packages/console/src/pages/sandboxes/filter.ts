@@ -2,7 +2,7 @@ import type { SandboxRecord } from "@sandboxer/client";
 import { sandboxBadges, type Badge } from "../../format/badges.ts";
 import { damagedSandboxes } from "../../live/damage.ts";
 
-/** What the list shows. It is in the address, so that a link shows the same. */
+/** The filter of the list. It is in the URL, so that a link shows the same. */
 export interface Filter {
   readonly text: string;
   readonly state: string;
@@ -23,7 +23,7 @@ export function isFiltered(filter: Filter): boolean {
   return Object.values(filter).some((part) => part !== "");
 }
 
-/** All words have to be somewhere in what names it. */
+/** All words must occur in its names. */
 export function matches(record: SandboxRecord, { text, state, backend, label, badge }: Filter): boolean {
   if (state !== "" && shownState(record) !== state) return false;
   if (backend !== "" && record.backend !== backend) return false;
@@ -35,12 +35,12 @@ export function matches(record: SandboxRecord, { text, state, backend, label, ba
   return words.every((word) => names.includes(word));
 }
 
-/** One that is frozen runs, but that is not what matters about it. */
+/** A frozen sandbox runs, but frozen is what matters. */
 export function shownState({ state, frozen }: Pick<SandboxRecord, "state" | "frozen">): string {
   return frozen ? "frozen" : state;
 }
 
-/** Everything that occurs, with how often, most frequent first. */
+/** All values with their counts, most frequent first. */
 export function choices(
   records: Iterable<SandboxRecord>,
   valuesOf: (record: SandboxRecord) => readonly string[],

@@ -7,7 +7,7 @@ import { may } from "../../session.ts";
 const FIRST = commandLine("run", "--", "echo", "hello");
 const KEPT = commandLine("run", "--key", "my-work", "--", "sh", "-c", "date >> log; cat log");
 
-/** A list without anything in it teaches how to get something into it. */
+/** An empty list shows how to create a sandbox. */
 export function FirstSteps({ onNew }: { readonly onNew: () => void }): JSX.Element {
   return (
     <div class="card first-steps">

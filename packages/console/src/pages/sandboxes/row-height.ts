@@ -1,6 +1,6 @@
 import { useMedia } from "../../ui/use-media.ts";
 
-/** As sandboxes.css has them: a row, and a card of a narrow page. */
+/** As in sandboxes.css: a row, and a card of a narrow page. */
 const ROW_HEIGHT = 44;
 const CARD_HEIGHT = 116;
 

@@ -16,7 +16,7 @@ interface SandboxTableProperties {
   readonly descending: boolean;
 }
 
-/** One row for each, of which only those in sight are in the page. */
+/** One row for each; only visible ones are in the page. */
 export function SandboxTable({ records, by, descending }: SandboxTableProperties): JSX.Element {
   const rowHeight = useRowHeight();
   const ids = useMemo(() => records.map(({ id }) => id), [records]);

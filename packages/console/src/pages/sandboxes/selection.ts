@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
 
-/** The sandboxes that are chosen, by id. */
+/** The selected sandboxes, by id. */
 export const selected = signal<ReadonlySet<string>>(new Set());
 
-/** Where a range begins that is chosen with Shift. */
+/** Where a Shift selection begins. */
 let anchor: string | undefined;
 
-/** Chooses one or lets it go; with `range` all between the last one and this one, as `shown` orders them. */
+/** Selects or deselects one; with `range` all between the last one and this one, in the order of `shown`. */
 export function toggle(id: string, shown: readonly string[], range: boolean): void {
   const next = new Set(selected.value);
   const on = !next.has(id);

@@ -5,7 +5,7 @@ import { Button } from "../../../ui/button.tsx";
 import { copyText } from "../../../ui/copy-text.ts";
 import { Facts } from "../../../ui/facts.tsx";
 
-/** Where programs find it. */
+/** The addresses for programs. */
 export function Addresses({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const id = encodeURIComponent(record.id);
   const http = `${location.origin}/v1/sandboxes/${id}`;

@@ -16,7 +16,7 @@ import { Times } from "./times.tsx";
 import { TokenOnce } from "./token-once.tsx";
 import "./facts.css";
 
-/** What the sandbox is made of, who has it, and until when. */
+/** The sandbox's settings, owner and lifetime. */
 export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.Element {
   return (
     <div class="facts-tab">

@@ -11,7 +11,7 @@ import { Age } from "../../../ui/age.tsx";
 import { Button } from "../../../ui/button.tsx";
 import { Facts } from "../../../ui/facts.tsx";
 
-/** What is saved of it, how much may be lost, what stays, and whether it is whole. */
+/** Its saved states: possible loss, retention and integrity. */
 export function SavedStates({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const { durability, encryption, retention, flags } = record;
   const damage = damagedSandboxes.value.get(record.id);

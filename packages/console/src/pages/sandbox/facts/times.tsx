@@ -13,7 +13,7 @@ import { CopyAs } from "../../../ui/copy-as.tsx";
 import { Facts } from "../../../ui/facts.tsx";
 import { tell, tellError } from "../../../ui/toasts.tsx";
 
-/** How long it may live and be idle, and the forms that change it. */
+/** Its lifetime and idle timeout, and the forms that change them. */
 export function Times({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const { id, expiresAt, idleTimeout, idleSeconds } = record;
   return (

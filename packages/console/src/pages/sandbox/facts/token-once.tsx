@@ -4,10 +4,10 @@ import { may } from "../../../session.ts";
 import { Button } from "../../../ui/button.tsx";
 import { copyText } from "../../../ui/copy-text.ts";
 
-/** The token of a sandbox that was just made here. It is in the memory of this page, and nowhere else. */
+/** The token of a sandbox that was just created here. It is only in the memory of this page. */
 export function TokenOnce({ sandboxId }: { readonly sandboxId: string }): JSX.Element | null {
   const { value } = createdToken;
-  // Another person may have logged in meanwhile, with a key that may only look.
+  // Another user may have logged in meanwhile, with a read-only key.
   if (value?.sandboxId !== sandboxId || !may("use")) return null;
   return (
     <section class="card token" aria-label="Token">

@@ -1,6 +1,6 @@
-/** So much of a text is shown. */
+/** How much of a text is shown. */
 export const TEXT_BYTES = 1 << 20;
-/** An image is shown whole, or not. */
+/** An image is shown completely, or not at all. */
 export const IMAGE_BYTES = 16 << 20;
 
 export type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
@@ -10,7 +10,7 @@ export type Content =
   | { readonly kind: "image"; readonly type: ImageType; readonly bytes: Uint8Array<ArrayBuffer> | undefined }
   | { readonly kind: "binary" };
 
-/** Only what browsers draw without running anything in it. */
+/** Only types that browsers draw without running code. */
 export function imageType(bytes: Uint8Array): ImageType | undefined {
   const letters = String.fromCodePoint(...bytes.subarray(0, 12));
   if (letters.startsWith("\u0089PNG\r\n\u001A\n")) return "image/png";
@@ -20,7 +20,7 @@ export function imageType(bytes: Uint8Array): ImageType | undefined {
   return undefined;
 }
 
-/** Undefined when it is no UTF-8, or holds what no text holds. Its last character may be cut where it is not whole. */
+/** Undefined if it is not UTF-8, or contains control bytes. The last character may be cut if the text is truncated. */
 export function textOf(bytes: Uint8Array, whole: boolean): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
@@ -30,13 +30,13 @@ export function textOf(bytes: Uint8Array, whole: boolean): string | undefined {
   }
 }
 
-/** A text field knows one kind of line end only. */
+/** A text field supports only one kind of line break. */
 export function lineEnds(text: string): "lf" | "crlf" | "mixed" {
   if (!text.includes("\r")) return "lf";
   return /(?<!\r)\n|\r(?!\n)/.test(text) ? "mixed" : "crlf";
 }
 
-/** Characters by which a text can be made to look like another one. */
+/** Characters that can make a text look like another one. */
 export function turnsAround(text: string): boolean {
   return /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/.test(text);
 }

@@ -1,9 +1,9 @@
 import type { FileEntry } from "@sandboxer/client";
 
-/** What was written and is not saved yet: it is there again when the person comes back to the file. */
+/** Unsaved text: it is restored when the user returns to the file. */
 export interface Draft {
   readonly text: string;
-  /** The file as it was when the text was read from it. */
+  /** The file as it was when the text was read. */
   readonly base: FileEntry;
 }
 
@@ -24,7 +24,7 @@ export function dropDraft(sandboxId: string, path: string): void {
   guard();
 }
 
-/** A file that has another name now has its draft there. */
+/** Moves the draft of a renamed file. */
 export function moveDraft(sandboxId: string, from: string, to: string): void {
   const draft = draftOf(sandboxId, from);
   if (draft === undefined) return;
@@ -34,7 +34,7 @@ export function moveDraft(sandboxId: string, from: string, to: string): void {
 
 const ask = (event: Event): void => event.preventDefault();
 
-/** The browser asks before the page goes that holds them. */
+/** The browser asks before the page with unsaved drafts is closed. */
 function guard(): void {
   if (drafts.size > 0) addEventListener("beforeunload", ask);
   else removeEventListener("beforeunload", ask);

@@ -25,12 +25,12 @@ interface EntryMenuProperties {
   readonly onRequest: (request: EntryRequest) => void;
 }
 
-/** What can be done to one entry of a folder. */
+/** Actions on one entry of a folder. */
 export function EntryMenu({ sandboxId, folder, entry, onRequest }: EntryMenuProperties): JSX.Element {
   const path = joinPath(folder, entry.name);
   const items = (): readonly MenuItem[] => [
     { text: "Open", choose: () => navigate(filesAddress(sandboxId, path)) },
-    // What a link leads to is known when it is opened.
+    // The target of a link is known when it is opened.
     ...(entry.kind === "other" || entry.kind === "symlink"
       ? []
       : [
@@ -55,7 +55,7 @@ export function EntryMenu({ sandboxId, folder, entry, onRequest }: EntryMenuProp
   );
 }
 
-/** As a link with `download` would: the browser writes it to the disk as it comes. */
+/** Like a link with `download`: the browser streams it to the disk. */
 function download(sandboxId: string, path: string, { kind }: FileEntry): void {
   const link = document.createElement("a");
   link.href = downloadAddress(sandboxId, path, kind === "folder" ? "folder" : "file");

@@ -13,7 +13,7 @@ import { joinPath } from "./paths.ts";
 import { modeText, ORDERS, type Order } from "./sort-entries.ts";
 import { plainName } from "./visible-name.ts";
 
-/** As files.css has them: a row, and a card of a narrow page. */
+/** As in files.css: a row, and a card of a narrow page. */
 const ROW_HEIGHT = 40;
 const CARD_HEIGHT = 64;
 const TITLES: Readonly<Record<Order, string>> = {
@@ -38,7 +38,7 @@ interface EntryTableProperties {
   readonly descending: boolean;
 }
 
-/** One row for each entry, of which only those in sight are in the page. */
+/** One row for each entry; only visible ones are in the page. */
 export function EntryTable({ sandboxId, folder, entries, by, descending }: EntryTableProperties): JSX.Element {
   const rowHeight = useMedia("(max-width: 760px)") ? CARD_HEIGHT : ROW_HEIGHT;
   const [request, setRequest] = useState<EntryRequest>();

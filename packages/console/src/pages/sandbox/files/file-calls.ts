@@ -5,7 +5,7 @@ import { signal } from "@preact/signals";
 import { client } from "../../../session.ts";
 import { parentOf } from "./paths.ts";
 
-/** Counts what was changed from here, so that what is shown is looked at again. */
+/** Counts local changes, so that the view is refreshed. */
 export const changes = signal(0);
 
 export function noteChange(): void {
@@ -52,17 +52,17 @@ export async function remove(id: string, path: string, recursive: boolean): Prom
   await client.call("removeFile", { params: { id }, query: { path, recursive } });
 }
 
-/** What is in a folder under a name; undefined: nothing. Asking for it alone would be an error where there is nothing. */
+/** The entry of a name in a folder; undefined: none. A direct request for a missing entry would be an error. */
 export async function entryIn(id: string, folder: string, name: string): Promise<FileEntry | undefined> {
   return (await list(id, folder)).find((entry) => entry.name === name);
 }
 
 export interface Found {
-  /** What is there, behind all links. */
+  /** The entry behind all links. */
   readonly entry: FileEntry;
-  /** Where that is. The links in the middle of it are left to the sandbox. */
+  /** Its path. Links in the middle are left to the sandbox. */
   readonly path: string;
-  /** The link that was asked for, if it was one. */
+  /** The requested link, if it was one. */
   readonly link: FileEntry | undefined;
 }
 

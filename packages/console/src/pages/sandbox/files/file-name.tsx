@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { visibleName } from "./visible-name.ts";
 
-/** A name that somebody else gave: as text, within its own direction of writing. */
+/** A foreign name: as text, with its own text direction. */
 export function FileName({ name }: { readonly name: string }): JSX.Element {
   return (
     <bdi>

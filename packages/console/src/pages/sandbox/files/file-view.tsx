@@ -27,12 +27,12 @@ import { plainName } from "./visible-name.ts";
 
 interface FileViewProperties {
   readonly sandboxId: string;
-  /** As the person came to it: perhaps a link. */
+  /** The requested entry: perhaps a link. */
   readonly path: string;
   readonly found: Found;
 }
 
-/** One file: what it is, and what is in it. */
+/** One file: its facts and its content. */
 export function FileView({ sandboxId, path, found }: FileViewProperties): JSX.Element {
   const [request, setRequest] = useState<EntryRequest>();
   const { entry, link } = found;

@@ -15,7 +15,7 @@ import { UploadList } from "./upload/upload-list.tsx";
 import { isBroken } from "./visible-name.ts";
 import "./files.css";
 
-/** The files of a sandbox. What is looked at is in the address: a folder, or a file. */
+/** The files of a sandbox. The URL has the selected folder or file. */
 export function FilesTab({ record }: SandboxTabProperties): JSX.Element {
   const { id } = record;
   const path = normalizePath(query.value.get("path") ?? HOME);
@@ -29,7 +29,7 @@ export function FilesTab({ record }: SandboxTabProperties): JSX.Element {
   );
   useEffect(() => scrollTo(0, 0), [path]);
   const error = look.loading ? undefined : look.error;
-  // What is there is shown while it is looked at again, but not in the place of something else.
+  // The current content stays visible while it is refreshed, but not for another path.
   const value = look.value?.of === path ? look.value : undefined;
   return (
     <div class="files">

@@ -21,12 +21,12 @@ import { useDrop } from "./upload/use-drop.ts";
 interface FolderViewProperties {
   readonly sandboxId: string;
   readonly path: string;
-  /** Where it is, behind links. */
+  /** Its real path, behind links. */
   readonly realPath: string;
   readonly entries: readonly FileEntry[];
 }
 
-/** What a folder holds, and what can be put into it. */
+/** The contents of a folder, and uploads into it. */
 export function FolderView({ sandboxId, path, realPath, entries }: FolderViewProperties): JSX.Element {
   const by = asOrder(query.value.get("sort"));
   const descending = query.value.get("order") === "descending";

@@ -9,7 +9,7 @@ interface ImageViewProperties {
   readonly image: Extract<Content, { kind: "image" }>;
 }
 
-/** An image by an address that only this page knows, of a type that was found in its bytes. */
+/** An image by a private URL, with a type that was detected from its bytes. */
 export function ImageView({ name, image }: ImageViewProperties): JSX.Element {
   const { bytes, type } = image;
   const [address, setAddress] = useState<string>();

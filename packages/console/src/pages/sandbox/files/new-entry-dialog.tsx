@@ -18,7 +18,7 @@ interface NewEntryDialogProperties {
   readonly onClose: () => void;
 }
 
-/** Makes an empty file, which opens, or a folder. What is there is left as it is. */
+/** Creates an empty file, which opens, or a folder. Existing entries are not changed. */
 export function NewEntryDialog({ sandboxId, folder, what, onClose }: NewEntryDialogProperties): JSX.Element {
   const [name, setName] = useState("");
   const path = joinPath(folder, name);

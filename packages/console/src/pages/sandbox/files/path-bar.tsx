@@ -12,13 +12,13 @@ import { crumbsOf, normalizePath } from "./paths.ts";
 interface PathBarProperties {
   readonly sandboxId: string;
   readonly path: string;
-  /** Whether a folder is there. */
+  /** Whether it is an existing folder. */
   readonly isFolder: boolean;
   readonly loading: boolean;
   readonly onReload: () => void;
 }
 
-/** Where one is: every folder on the way, and a field for any other place. */
+/** The current path: every parent folder, and a field for any other path. */
 export function PathBar({ sandboxId, path, isFolder, loading, onReload }: PathBarProperties): JSX.Element {
   const [text, setText] = useState(path);
   const crumbs = crumbsOf(path);

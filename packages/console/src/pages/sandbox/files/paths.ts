@@ -1,9 +1,9 @@
 /** Paths inside a sandbox: absolute, with anything between the slashes. */
 
-/** Where people work, and where looking begins. */
+/** The default working folder, where browsing starts. */
 export const HOME = "/workspace";
 
-/** As a person may have typed it; what does not begin with a slash is meant from `from`. */
+/** As typed; a relative path starts at `from`. */
 export function normalizePath(text: string, from = "/"): string {
   const parts: string[] = [];
   for (const part of (text.startsWith("/") ? text : `${from}/${text}`).split("/")) {
@@ -31,7 +31,7 @@ interface Crumb {
   readonly path: string;
 }
 
-/** Every folder on the way, from the root on, and what is at the end. */
+/** Every parent folder from the root, and the last entry. */
 export function crumbsOf(path: string): readonly Crumb[] {
   const crumbs: Crumb[] = [{ name: "/", path: "/" }];
   for (const name of path.split("/").filter((part) => part !== "")) {
@@ -42,7 +42,7 @@ export function crumbsOf(path: string): readonly Crumb[] {
 
 const NAME_BYTES = 255;
 
-/** Why something cannot be a name in a folder; undefined: it can. */
+/** Why a text is not a valid name in a folder; undefined: it is. */
 export function nameProblem(name: string): string | undefined {
   if (name === "") return "Enter a name.";
   if (name === "." || name === "..") return `“${name}” is an existing folder.`;

@@ -1,10 +1,10 @@
 import { IMAGE_BYTES, imageType, TEXT_BYTES, textOf, type Content } from "./content.ts";
 import { readPart } from "./file-calls.ts";
 
-/** What a file holds, by its bytes: its name is not believed. */
+/** The content of a file, by its bytes: its name is not trusted. */
 export async function readContent(id: string, path: string, sizeBytes: number, signal: AbortSignal): Promise<Content> {
   const bytes = await readPart(id, path, { offset: 0, length: TEXT_BYTES }, signal);
-  // Some files of the system say that they are empty, and are not.
+  // Some system files report that they are empty, but are not.
   const whole = bytes.length < TEXT_BYTES || sizeBytes === TEXT_BYTES;
   const type = imageType(bytes);
   if (type !== undefined) {

@@ -2,7 +2,10 @@ import { Sandbox, SandboxerError } from "@sandboxer/client";
 import { client } from "../../../session.ts";
 import { patternOf } from "./visible-name.ts";
 
-/** Takes a folder, a pattern and the new path. The pattern is expanded byte by byte, and must mean one name beyond ASCII. */
+/**
+ * Takes a folder, a pattern and the new path. The pattern is expanded byte by byte, and must match exactly one name
+ * beyond ASCII.
+ */
 const SCRIPT = String.raw`cd -- "$1" || exit 1
 pattern=$2
 to=$3
@@ -17,7 +20,7 @@ done
 exec mv -T -- "./$1" "$to"`;
 
 /**
- * Renames what has a name that is no UTF-8. No call can say such a name, but a shell inside can find it by the
+ * Renames an entry whose name is not UTF-8. No API call can express such a name, but a shell inside can find it by the
  * characters around it.
  */
 export async function renameBroken(sandboxId: string, folder: string, name: string, to: string): Promise<void> {

@@ -19,7 +19,7 @@ interface RenameEntryDialogProperties {
   readonly onRenamed: (path: string) => void;
 }
 
-/** Another name, or another place. What is there already is replaced only when that is said. */
+/** Renames or moves. An existing entry is replaced only if that is selected. */
 export function RenameEntryDialog(properties: RenameEntryDialogProperties): JSX.Element {
   const { sandboxId, folder, entry, onClose, onRenamed } = properties;
   const typable = typableName(entry.name);

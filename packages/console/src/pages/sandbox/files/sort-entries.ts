@@ -26,7 +26,7 @@ export interface Listing {
   readonly hidden: boolean;
 }
 
-/** What is listed of a folder: folders first, whatever the order. */
+/** The listed entries of a folder: folders first, whatever the order. */
 export function sortEntries(entries: readonly FileEntry[], { by, descending, hidden }: Listing): readonly FileEntry[] {
   const sign = descending ? -1 : 1;
   const isFile = ({ kind }: FileEntry): number => (kind === "folder" ? 0 : 1);

@@ -15,12 +15,12 @@ import { noteChange, stat, write, type Found } from "./file-calls.ts";
 interface TextEditorProperties {
   readonly sandboxId: string;
   readonly found: Found;
-  /** As it is in the sandbox now. */
+  /** The current content in the sandbox. */
   readonly text: string;
   readonly onClose: () => void;
 }
 
-/** What was found when it was to be saved: the file as it is now, or that it is gone. */
+/** A conflict at the save: the current file, or that it was deleted. */
 type Conflict = { readonly now: FileEntry | undefined };
 
 export function TextEditor({ sandboxId, found, text: saved, onClose }: TextEditorProperties): JSX.Element {

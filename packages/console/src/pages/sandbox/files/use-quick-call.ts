@@ -5,7 +5,7 @@ import { tellError } from "../../../ui/toasts.tsx";
 
 type Progress = Pick<LongCall<void>, "state" | "error">;
 
-/** One short call of a dialog, which closes when it is done. */
+/** A short call of a dialog, which closes when it is done. */
 export function useQuickCall(doing: string): LongCall<void> {
   const [progress, setProgress] = useState<Progress>({ state: "idle" });
   const shown = useRef(true);

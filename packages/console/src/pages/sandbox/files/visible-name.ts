@@ -1,13 +1,15 @@
-/** A piece of a name: text, or the sign for a character that could not be seen, or would change how others are seen. */
+/**
+ * A piece of a name: text, or a placeholder for a character that is invisible or would change how others are displayed.
+ */
 export interface NamePart {
   readonly text: string;
-  /** What stands there, such as `U+202E`. */
+  /** The placeholder, such as `U+202E`. */
   readonly code?: string;
 }
 
 /**
- * Controls, what turns the direction of writing, what has no width or breaks lines, tags, and the sign for bytes that
- * are no UTF-8. Joiners stay: many languages need them.
+ * Control characters, bidirectional controls, zero-width characters, line breaks, tags, and the replacement of invalid
+ * UTF-8. Joiners stay: many languages need them.
  */
 const UNSEEN =
   // oxlint-disable-next-line no-control-regex -- They are what is looked for.
@@ -21,7 +23,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   " ": "␣",
 };
 
-/** A name as it can be shown: with nothing in it that the eye would miss. */
+/** A name as displayed, without invisible characters. */
 export function visibleName(name: string): readonly NamePart[] {
   const parts: NamePart[] = [];
   let end = 0;
@@ -41,19 +43,19 @@ export function plainName(name: string): string {
     .join("");
 }
 
-/** As a line of text in which it can be typed: what cannot be is an underscore. */
+/** As text that can be typed: other characters become underscores. */
 export function typableName(name: string): string {
   return visibleName(name)
     .map(({ text, code }) => (code === undefined ? text : code === SPACE ? " " : "_"))
     .join("");
 }
 
-/** Whether bytes of it were no UTF-8, so that it cannot be asked for by its name. */
+/** Whether some of its bytes are not UTF-8, so that it cannot be requested by its name. */
 export function isBroken(name: string): boolean {
   return name.includes("\uFFFD");
 }
 
-/** By which a shell finds a broken name: everything as it is; where bytes were no UTF-8, one byte or more of any kind. */
+/** A shell pattern for a broken name: characters unchanged; invalid bytes match one or more bytes. */
 export function patternOf(name: string): string {
   return name.replaceAll(/[\\*?[\]]/g, String.raw`\$&`).replaceAll(/\uFFFD+/g, "?*");
 }

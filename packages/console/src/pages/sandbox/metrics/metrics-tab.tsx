@@ -14,7 +14,7 @@ import "./metrics.css";
 const EVERY_MS = 2_000;
 const RANGES = [5, 30] as const;
 
-/** What the sandbox uses: processor, memory and disk over time, with its limits. */
+/** The sandbox's use of CPU, memory and disk over time, with its limits. */
 export function MetricsTab({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const [minutes, setMinutes] = useState<number>(RANGES[0]);
   const { value, error } = usePolled(record.id, EVERY_MS, async (signal) =>

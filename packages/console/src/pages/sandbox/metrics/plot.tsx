@@ -8,7 +8,7 @@ import type { Measure } from "./series.ts";
 const HEIGHT = 180;
 const AXIS_WIDTH = 78;
 
-/** A line over time, with the limit as a dashed one. The numbers are told beside it for those who do not see it. */
+/** A line over time, with the limit as a dashed line. The numbers are listed beside it for screen readers. */
 export function Plot({ measure, minutes }: { readonly measure: Measure; readonly minutes: number }): JSX.Element {
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | undefined>(undefined);
@@ -43,7 +43,7 @@ function optionsFor({ title, format }: Measure, minutes: number, target: HTMLEle
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
     scales: {
-      // The time that is asked for, also while there are few points.
+      // The selected time range, even if there are few points.
       x: { range: (_plot, _first, last) => [last - minutes * 60, last] },
       y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, 0.01)] },
     },

@@ -11,7 +11,7 @@ export interface Measure {
   readonly format: (value: number) => string;
 }
 
-/** Points that are further apart have nothing between them: the sandbox was saved or stood still. */
+/** No line is drawn between points that are further apart: the sandbox was saved or frozen. */
 const GAP_SECONDS = 75;
 
 export function measuresOf({ used, limits }: SandboxUsage): readonly Measure[] {

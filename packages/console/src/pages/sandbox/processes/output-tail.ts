@@ -5,13 +5,13 @@ import type { ExecLine } from "@sandboxer/protocol";
 import { asError, client } from "../../../session.ts";
 import { OutputText, type OutputPart } from "../output-text.ts";
 
-/** Older text leaves the page, not the sandbox. */
+/** Older text is dropped from the page, not from the sandbox. */
 const SHOWN_BYTES = 512 * 1024;
 const LOOK_MS = 700;
 
 export interface TailState {
   readonly parts: readonly OutputPart[];
-  /** Where the text begins: later than asked for when older bytes are gone. */
+  /** Where the text begins: later than requested if older bytes were dropped. */
   readonly begin: number | undefined;
   /** The end of what was read. */
   readonly end: number;
@@ -21,8 +21,8 @@ export interface TailState {
 }
 
 /**
- * The output of a process as it grows. It is looked at again and again rather than followed: a process has one reader,
- * and who has a terminal open on it must not be disturbed.
+ * The growing output of a process. It is polled rather than followed: a process has one reader, and an open terminal on
+ * it must not be disturbed.
  */
 export class OutputTail {
   readonly #params: { readonly id: string; readonly process_id: string };
@@ -45,7 +45,7 @@ export class OutputTail {
     return this.#state as ReadonlySignal<TailState>;
   }
 
-  /** Reads on until its end, or once. */
+  /** Reads until its end, or once. */
   async run(follow: boolean, aborted: AbortSignal): Promise<void> {
     do {
       await this.#look(aborted);

@@ -1,7 +1,7 @@
 import { client } from "../../../session.ts";
 import { tellError } from "../../../ui/toasts.tsx";
 
-/** These go over HTTP, beside whoever reads the process: attaching would take it from a terminal. */
+/** Over HTTP, without affecting the process's reader: attaching would take it from a terminal. */
 
 interface Target {
   readonly id: string;
@@ -23,7 +23,7 @@ export async function removeProcess(sandboxId: string, processId: string): Promi
   await client.call("releaseProcess", { params: targetOf(sandboxId, processId) });
 }
 
-/** What nobody reads counts as received up to there. */
+/** Counts unread output up to there as received. */
 export async function letGoOn(sandboxId: string, processId: string, offset: number): Promise<void> {
   const input = { params: targetOf(sandboxId, processId), query: { offset, acknowledge: true } };
   try {

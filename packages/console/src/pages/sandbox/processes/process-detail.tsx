@@ -18,7 +18,7 @@ export interface ProcessDetailProperties {
   readonly onClose: () => void;
 }
 
-/** A process that is not detached stands still when so much waits for a reader. */
+/** A process that is not detached blocks when this much output is unread. */
 const FULL_BYTES = 900 * 1024;
 
 export function ProcessDetail({ sandboxId, process, onChanged, onClose }: ProcessDetailProperties): JSX.Element {

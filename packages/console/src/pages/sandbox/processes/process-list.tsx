@@ -65,7 +65,7 @@ export function ProcessList({ sandboxId, processes, selected, onSelect }: Proces
   );
 }
 
-/** The server that has restored a sandbox does not know with what a process was started. */
+/** A server that restored the sandbox does not know the command of a process. */
 export function commandText({ command, pty }: ProcessRecord): string {
   if (command === null) return pty ? "(a terminal)" : "(started elsewhere)";
   const text = command.join(" ");

@@ -6,7 +6,7 @@ import { ErrorBox } from "../../../ui/error-box.tsx";
 import { OutputView } from "../output-view.tsx";
 import { OutputTail } from "./output-tail.ts";
 
-/** Its output from any offset that is still kept. The address says from where, so that a link shows the same. */
+/** Its output from any offset that is still buffered. The URL has the offset, so that a link shows the same. */
 export function ProcessOutput(properties: {
   readonly sandboxId: string;
   readonly process: ProcessRecord;

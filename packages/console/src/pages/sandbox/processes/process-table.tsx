@@ -8,10 +8,10 @@ import { client } from "../../../session.ts";
 import { ErrorBox } from "../../../ui/error-box.tsx";
 
 const EVERY_MS = 2_000;
-/** A sandbox may hold thousands; the page shows the first. */
+/** A sandbox may have thousands; the page shows the first. */
 const SHOWN = 500;
 
-/** Everything that runs inside, whoever started it. */
+/** All processes inside. */
 export function ProcessTable({ sandboxId }: { readonly sandboxId: string }): JSX.Element {
   const sandbox = useMemo(() => Sandbox.attach(sandboxId, { client, autoResume: false }), [sandboxId]);
   const { value, error } = usePolled(sandboxId, EVERY_MS, async (signal) => (await sandbox).processTable({ signal }));

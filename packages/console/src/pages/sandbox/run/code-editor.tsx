@@ -10,7 +10,7 @@ export interface CodeEditorProperties {
   readonly onRun: () => void;
 }
 
-/** Tab indents; after Escape it leaves, so that the keyboard is not caught. */
+/** Tab indents; after Escape it leaves the editor, so that keyboard users are not trapped. */
 export function CodeEditor({ label, value, onChange, onRun }: CodeEditorProperties): JSX.Element {
   const leaving = useRef(false);
   const key = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
@@ -48,7 +48,7 @@ export function CodeEditor({ label, value, onChange, onRun }: CodeEditorProperti
   );
 }
 
-/** A new line begins where the present one does. */
+/** A new line keeps the indentation. */
 function indentAt({ value, selectionStart }: HTMLTextAreaElement): string {
   const line = value.slice(value.lastIndexOf("\n", selectionStart - 1) + 1, selectionStart);
   return /^[ \t]*/.exec(line)?.[0] ?? "";

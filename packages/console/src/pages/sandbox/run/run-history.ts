@@ -9,7 +9,7 @@ export interface RunRecord {
   readonly code: string;
   readonly state: "running" | "done" | "failed";
   readonly output: readonly OutputPart[];
-  /** Bytes that are not shown any more. */
+  /** Bytes that are no longer shown. */
   readonly droppedBytes: number;
   readonly exit: ExitStatus | undefined;
   readonly elapsedMs: number | undefined;
@@ -18,10 +18,10 @@ export interface RunRecord {
 
 const KEEP_RUNS = 20;
 const SHOWN_BYTES = 512 * 1024;
-/** Text that comes in drops is drawn in sips. */
+/** Output is drawn in batches. */
 const DRAW_MS = 60;
 
-/** What was run on this page, newest first. */
+/** Runs on this page, newest first. */
 export class RunHistory {
   readonly #runs = signal<readonly RunRecord[]>([]);
   #last = 0;
@@ -56,7 +56,7 @@ export class RunHistory {
       const started = await process;
       await this.#read(started, number, text);
       this.#change(number, { state: "done", exit: started.exit });
-      // Nobody else knows of it, and its output is here.
+      // Nobody else knows it, and its output is here.
       started.release().catch(() => {});
     } catch (thrown) {
       this.#change(number, { state: "failed", error: asError(thrown) });
@@ -66,7 +66,7 @@ export class RunHistory {
     }
   }
 
-  /** Asks it to end, then makes it. */
+  /** Asks it to end, then kills it. */
   async stop(): Promise<void> {
     const current = this.#current;
     if (current === undefined) return;

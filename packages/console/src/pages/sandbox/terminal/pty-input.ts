@@ -1,8 +1,8 @@
 import { SandboxerError } from "@sandboxer/client";
 
 /**
- * What was typed, in order, one write at a time. What could not be sent waits for the next connection. A write that
- * was on its way when a connection broke is not repeated: a command must not be run twice.
+ * Typed input, in order, one write at a time. Unsent input waits for the next connection. A write that was in flight
+ * when a connection broke is not repeated: a command must not run twice.
  */
 export class PtyInput {
   #pending: Uint8Array[] = [];
@@ -10,7 +10,7 @@ export class PtyInput {
   #sending = false;
   readonly #onDoubt: () => void;
 
-  /** `onDoubt`: something was on its way when a connection broke. */
+  /** `onDoubt`: input was in flight when a connection broke. */
   constructor(onDoubt: () => void) {
     this.#onDoubt = onDoubt;
   }

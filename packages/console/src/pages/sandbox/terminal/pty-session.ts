@@ -12,19 +12,20 @@ export type PtyState =
   | { readonly is: "ended"; readonly exit: ExitStatus }
   | { readonly is: "failed"; readonly error: SandboxerError };
 
-/** Where the output of a terminal goes. */
+/** The target of a terminal's output. */
 export interface PtyScreen {
-  /** Resolves when there is room for more. `seenBefore`: another page has shown it, and has answered what it asks. */
+  /** Resolves when there is room for more. `seenBefore`: another page has shown it, and has answered its queries. */
   show(data: Uint8Array, seenBefore: boolean): Promise<void>;
-  /** What was shown is not true any more. */
+  /** The shown content is outdated. */
   clear(): void;
-  /** Some output before what comes now is not kept any more. */
+  /** Some output before this was dropped. */
   skipped(): void;
 }
 
 /**
- * One terminal of a sandbox. The SDK brings its connection back after a cut and after a move, with no byte missing and
- * none twice; where that ends (it sleeps, a server is away for long), this goes on from the same offset when it can.
+ * One terminal of a sandbox. The SDK restores its connection after a cut or a move without missing or repeated bytes;
+ * when it gives up (the sandbox is paused, a server is away for long), this continues from the same offset when
+ * possible.
  */
 export class PtySession {
   readonly id: string;
@@ -34,10 +35,10 @@ export class PtySession {
   readonly #input = new PtyInput(() => tell("The connection was lost while you typed. Some input may be missing."));
   #process: SandboxProcess | undefined;
   #size: PtySize | undefined;
-  /** The size that the process has been told. */
+  /** The size that was sent to the process. */
   #told: PtySize | undefined;
   #telling: ReturnType<typeof setTimeout> | undefined;
-  /** The end of what was shown; undefined before the beginning. */
+  /** The end of the shown output; undefined before the beginning. */
   #shown: number | undefined;
   #again: (() => void) | undefined;
 
@@ -50,7 +51,7 @@ export class PtySession {
     return this.#state;
   }
 
-  /** Shows its output until it ends, or until it is left. */
+  /** Shows its output until it ends, or the user leaves it. */
   async run(screen: PtyScreen): Promise<void> {
     let failures = 0;
     while (!this.#end.signal.aborted) {
@@ -76,7 +77,7 @@ export class PtySession {
     this.#tellSizeSoon();
   }
 
-  /** After a while: notes that come and go while it moves change the size and give it back. One that moves or sleeps would only refuse it. */
+  /** Delayed: short-lived notes change the size and change it back. A moving or paused sandbox would refuse it. */
   #tellSizeSoon(): void {
     clearTimeout(this.#telling);
     this.#telling = setTimeout(() => {
@@ -95,20 +96,20 @@ export class PtySession {
     this.#again?.();
   }
 
-  /** Begins anew with what is kept: it has gone back in time. */
+  /** Starts again with the buffered output: the sandbox was rewound. */
   restart(): void {
     this.#shown = undefined;
     this.#process?.detach();
   }
 
-  /** Stops looking; it goes on. */
+  /** Stops showing it; it keeps running. */
   leave(): void {
     this.#end.abort();
     this.#process?.detach();
     this.#again?.();
   }
 
-  /** Kills it, with what runs in it. */
+  /** Kills it with its programs. */
   async kill(): Promise<void> {
     this.leave();
     const process = this.#process ?? (await this.#sandbox.process(this.id));
@@ -134,7 +135,7 @@ export class PtySession {
     for await (const { data, offset } of process.chunks()) {
       if (this.#process !== process || this.#shown === undefined) break;
       onProgress();
-      // Asking for the next chunk acknowledges this one, so that a flood is no faster than the screen.
+      // Requesting the next chunk acknowledges this one, so that a flood is no faster than the screen.
       const seen = Math.min(Math.max(0, (replay?.until ?? 0) - (offset - data.length)), data.length);
       if (seen > 0) await screen.show(data.subarray(0, seen), true);
       if (seen < data.length) await screen.show(data.subarray(seen), false);
@@ -143,7 +144,7 @@ export class PtySession {
     return this.#shown === undefined ? undefined : process.exit;
   }
 
-  /** What is kept of it, and how much of that a reader has had already. */
+  /** The buffered output, and how much of it was already read. */
   async #beginning(screen: PtyScreen): Promise<{ from: number; until: number }> {
     screen.clear();
     const all = await this.#sandbox.processes({ signal: this.#end.signal });
@@ -153,7 +154,7 @@ export class PtySession {
     return { from: record.outputStart, until: record.acknowledged };
   }
 
-  /** False: nobody should go on by himself. */
+  /** False: do not continue automatically. */
   async #recover(error: SandboxerError, failures: number): Promise<boolean> {
     const { signal: aborted } = this.#end;
     switch (error.code) {
@@ -185,7 +186,7 @@ export class PtySession {
     }
   }
 
-  /** Waits until the person wants it again. */
+  /** Waits until the user wants it again. */
   async #stand(state: PtyState): Promise<boolean> {
     this.#set(state);
     await new Promise<void>((resolve) => (this.#again = resolve));

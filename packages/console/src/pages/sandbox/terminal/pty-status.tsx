@@ -6,7 +6,7 @@ import { moves } from "../moves.ts";
 import { movingText } from "../move-banner.tsx";
 import type { PtySession, PtyState } from "./pty-session.ts";
 
-/** What the connection of a terminal does, when it is not simply there. */
+/** The state of a terminal's connection, unless it is just attached. */
 export function PtyStatus({
   session,
   sandboxId,

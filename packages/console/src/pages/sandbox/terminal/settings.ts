@@ -1,9 +1,9 @@
 import { effect, signal, type Signal } from "@preact/signals";
 
-/** Kept by the browser, for all sandboxes. */
+/** Stored in the browser, for all sandboxes. */
 export const fontSize = kept("sandboxer.terminal.font-size", 13, (value) => clampFontSize(Number(value)));
 export const screenReader = kept("sandboxer.terminal.screen-reader", false, (value) => value === true);
-/** What people call their terminals, by the id of the process. */
+/** Users' names for terminals, by process id. */
 export const terminalNames = kept<Readonly<Record<string, string>>>("sandboxer.terminal.names", {}, texts);
 /** The terminals that this browser has left running, newest last. */
 export const leftTerminals = kept<readonly string[]>("sandboxer.terminal.left", [], (value) =>
@@ -40,14 +40,14 @@ function kept<Value>(key: string, initial: Value, parse: (value: unknown) => Val
     const stored = localStorage.getItem(key);
     if (stored !== null) setting.value = parse(JSON.parse(stored));
   } catch {
-    // A browser that keeps nothing, or something else: as at first.
+    // A browser without storage, or with invalid data: use the defaults.
   }
   effect(() => {
     const text = JSON.stringify(setting.value);
     try {
       localStorage.setItem(key, text);
     } catch {
-      // It holds for as long as the page does.
+      // Kept only while the page is open.
     }
   });
   return setting;

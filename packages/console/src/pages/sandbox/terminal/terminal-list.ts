@@ -7,7 +7,7 @@ import { leftTerminals, nameTerminal, setLeft, terminalNames } from "./settings.
 /** As `sandboxer shell` starts it. */
 const SHELL = "command -v bash >/dev/null 2>&1 && exec bash -i || exec sh -i";
 
-/** The terminals of a sandbox are its processes that have one, so that a page that is opened anew finds them. */
+/** The terminals of a sandbox are its processes with one, so that a new page finds them. */
 export class TerminalList {
   readonly #sandboxId: string;
   readonly #open = signal<readonly PtySession[]>([]);
@@ -22,12 +22,12 @@ export class TerminalList {
     return this.#open;
   }
 
-  /** Those that run and are not shown. */
+  /** Running terminals that are not shown. */
   get left(): ReadonlySignal<readonly string[]> {
     return this.#left;
   }
 
-  /** Shows what runs; gives whether there is any. */
+  /** Shows running ones; returns whether there are any. */
   async load(): Promise<boolean> {
     const sandbox = await this.#handle();
     const running = (await sandbox.processes()).filter(isTerminal).map(({ id }) => id);
@@ -47,7 +47,7 @@ export class TerminalList {
     return id;
   }
 
-  /** Lets it go on unseen. */
+  /** Hides it; it keeps running. */
   leave(session: PtySession): void {
     this.#remove(session);
     if (session.state.peek().is === "ended" || session.state.peek().is === "gone") return;
@@ -85,7 +85,7 @@ export class TerminalList {
     }
   }
 
-  /** One that does not wake the sandbox by itself: that is the person's decision. */
+  /** Does not resume the sandbox automatically: that is the user's decision. */
   #handle(): Promise<Sandbox> {
     this.#sandbox ??= Sandbox.attach(this.#sandboxId, { client, autoResume: false }).catch((error: unknown) => {
       this.#sandbox = undefined;

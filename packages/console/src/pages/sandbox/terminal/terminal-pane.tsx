@@ -15,7 +15,7 @@ export interface TerminalPaneProperties {
   readonly shown: boolean;
   /** Called with the screen, for the buttons above it. */
   readonly onScreen: (screen: XtermScreen) => void;
-  /** The person wants to leave it with the keyboard. */
+  /** The user wants to leave it with the keyboard. */
   readonly onLeave: () => void;
 }
 

@@ -1,7 +1,6 @@
 /**
- * What a terminal answers to programs that ask it something: who it is, where the cursor is, which colours and modes it
- * has. When old output is shown again, the questions in it were answered long ago, and the answers would arrive as if
- * somebody had typed them.
+ * A terminal's answers to queries of programs: its type, the cursor position, its colours and modes. When old output is
+ * shown again, its queries were answered long ago, and new answers would arrive like typed input.
  */
 // oxlint-disable-next-line no-control-regex
 const REPORT = /^\u{1b}(?:\[[?>=]?[\d;]*(?:[cnRt]|\$y)|[\]P])/u;

@@ -14,7 +14,7 @@ export interface TerminalToolsProperties {
   readonly onClose: () => void;
 }
 
-/** What can be done with the terminal that is shown. */
+/** Actions on the shown terminal. */
 export function TerminalTools({ sandboxId, session, screen, onRename, onClose }: TerminalToolsProperties): JSX.Element {
   const size = (change: number): void => void (fontSize.value = clampFontSize(fontSize.peek() + change));
   return (

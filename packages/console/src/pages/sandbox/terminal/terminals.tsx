@@ -41,7 +41,7 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
   const open = list.open.value;
   const [chosen, setChosen] = useState(query.peek().get("pty"));
   const active = open.find(({ id }) => id === chosen) ?? open.at(-1);
-  /** The address says which one is in front, so that a reload shows the same. It may be another tab's by now. */
+  /** The URL says which one is in front, so that a reload shows the same. It may belong to another tab by now. */
   const choose = (id: string | undefined): void => {
     setChosen(id ?? null);
     if (path.peek() === sandboxPath(record.id)) setQuery({ pty: id });
@@ -66,7 +66,7 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
   const add = (): Promise<void> => attempt(start);
   const load = (): Promise<void> =>
     attempt(async () => {
-      // One is there for whoever comes to look.
+      // A first terminal opens automatically.
       if (!(await list.load())) await start();
     });
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { effect } from "@preact/signals";
 import { refreshSandbox, sandboxes } from "../../../live/sandboxes.ts";
 
-/** Where it will run is told by no event of this server, so it is looked at: often at first, a move is quick. */
+/** No event of this server says where it will run, so it is polled: often at first, because a move is quick. */
 const LOOK_MS = 400;
 const LOOK_SELDOM_MS = 3_000;
 const OFTEN = 40;
@@ -18,7 +18,7 @@ export function pauseMs(milliseconds: number, signal: AbortSignal): Promise<void
   });
 }
 
-/** Resolves when the sandbox runs, wherever, or the signal aborts. */
+/** Resolves when the sandbox runs, anywhere, or the signal aborts. */
 export async function whenRunning(id: string, signal: AbortSignal): Promise<void> {
   await refreshSandbox(id);
   for (let looks = 0; !signal.aborted && !runs(id); looks += 1) {

@@ -11,7 +11,7 @@ import { shownTheme } from "../../../theme.ts";
 import { TERMINAL_THEMES } from "./terminal-theme.ts";
 
 const RESIZE_SETTLE_MS = 80;
-/** What the terminal has and has not taken in. More would make a person wait for the effect of a key. */
+/** The limit of unprocessed output. More would delay the effect of a key. */
 const MAX_WAITING_BYTES = 128 * 1024;
 
 /** A terminal on the page that shows one of a sandbox. */
@@ -20,7 +20,7 @@ export class XtermScreen implements PtyScreen {
   readonly #terminal: Terminal;
   readonly #fit = new FitAddon();
   readonly #onLeave: () => void;
-  /** Old output is being taken in. */
+  /** Old output is being processed. */
   #replaying = false;
   #skipToLine = false;
   #waiting = 0;
@@ -34,11 +34,11 @@ export class XtermScreen implements PtyScreen {
       ...fontOf(options.fontSize),
       screenReaderMode: options.screenReader,
       scrollback: 10_000,
-      // What a program prints, and be it nonsense, does not belong in the browser's console.
+      // A program's output, even garbage, does not belong in the browser's console.
       logLevel: "off",
       minimumContrastRatio: 4.5,
       theme: TERMINAL_THEMES[shownTheme.peek()],
-      // Where a link leads is chosen by what runs inside: it is said, not followed.
+      // Code inside chooses the target of a link: it is shown, not followed.
       linkHandler: { activate: (_event, text) => tell(`The link leads to ${text}`) },
     });
     this.#terminal.loadAddon(this.#fit);
@@ -67,7 +67,7 @@ export class XtermScreen implements PtyScreen {
         resolve();
       }),
     );
-    // A terminal takes in what it has between two drawings: one that is given a little at a time idles.
+    // A terminal processes its input between two frames: given a little at a time, it idles.
     if (seenBefore || this.#waiting > MAX_WAITING_BYTES) await taken;
     this.#replaying = false;
   }
@@ -81,7 +81,7 @@ export class XtermScreen implements PtyScreen {
     this.#terminal.write("\u{1b}[2m… older output was dropped …\u{1b}[0m\r\n");
   }
 
-  /** As large as its place; the program inside is told. A place that is hidden has no size. */
+  /** Fits its place; the program inside gets the size. A hidden place has no size. */
   fit(): void {
     const { element } = this.#terminal;
     if (element === undefined || element.offsetParent === null) return;
@@ -133,7 +133,7 @@ export class XtermScreen implements PtyScreen {
   /** False: not for the program inside. */
   #key(event: KeyboardEvent): boolean {
     if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
-    // The browser pastes by itself, as text, into what has the focus.
+    // The browser itself pastes, as text, into the focused element.
     if (event.code === "KeyV") return false;
     if (event.code === "KeyC") {
       event.preventDefault();
@@ -153,7 +153,7 @@ function fontOf(fontSize: number): { fontFamily: string; fontSize: number } {
   return { fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--mono"), fontSize };
 }
 
-/** How large a terminal would be there: a program that begins with its true size need not draw twice. */
+/** The size that a terminal would have there: a program that starts with its true size need not draw twice. */
 export function measureTerminal(container: HTMLElement, fontSize: number): PtySize | undefined {
   const place = document.createElement("div");
   place.className = "terminal-place";
@@ -173,7 +173,7 @@ export function measureTerminal(container: HTMLElement, fontSize: number): PtySi
   }
 }
 
-/** What is kept may begin in the middle of a line, or of a sequence that means something to terminals. */
+/** Buffered output may begin in the middle of a line or of a terminal sequence. */
 function afterFirstLine(data: Uint8Array): Uint8Array {
   return data.subarray(data.indexOf(0x0a) + 1);
 }

@@ -5,7 +5,7 @@ import { place, type Range } from "./scale.ts";
 
 export const BAND_HEIGHT = 26;
 
-/** One state of the drawing, with as much of its name as fits. */
+/** One state in the chart, with as much of its name as fits. */
 export function BandBox({
   band,
   range,

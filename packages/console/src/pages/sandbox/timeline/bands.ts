@@ -1,11 +1,11 @@
 import type { EventRecord, SandboxRecord } from "@sandboxer/client";
 
-/** A time in which a sandbox was in one state, as far as this server knows. */
+/** A period in which a sandbox was in one state, as far as this server knows. */
 export interface Band {
   readonly state: string;
   readonly startMs: number;
   readonly endMs: number;
-  /** Whether it lasts. */
+  /** Whether it still lasts. */
   readonly now: boolean;
 }
 
@@ -15,8 +15,8 @@ interface StateStart {
 }
 
 /**
- * The states of a sandbox, one after the other. When it has left this server, it is stored, at another server, or ended;
- * what came before the server's first memory of it is not known.
+ * The states of a sandbox in order. After it left this server, it is stored, on another server, or ended; earlier
+ * states than the server's first event are unknown.
  */
 export function bandsOf(
   events: readonly EventRecord[],
@@ -32,7 +32,7 @@ export function bandsOf(
     else if (type === "sandbox.handed_over") handedTo = String(data["to"]);
     else if (type === "sandbox.frozen") starts.push({ state: "frozen", startMs });
     else if (type === "sandbox.thawed") starts.push({ state: "running", startMs });
-    // Told right after it is gone: it did not rest in the store.
+    // Reported right after it ended: it was not stored in between.
     if (type === "sandbox.handed_over" && starts.at(-1)?.state === "stored") {
       starts[starts.length - 1] = { state: elsewhere(handedTo), startMs: starts.at(-1)?.startMs ?? startMs };
     }
@@ -49,7 +49,7 @@ export function bandsOf(
   return close(withPresent(starts, record, nowMs), nowMs);
 }
 
-/** What the record says counts for now: other servers tell this one nothing. */
+/** The record decides for now: other servers send this one no events. */
 function withPresent(
   starts: readonly StateStart[],
   { state, frozen, owner }: Pick<SandboxRecord, "state" | "frozen" | "owner">,
@@ -59,7 +59,7 @@ function withPresent(
   const last = starts.at(-1);
   if (last === undefined || last.state === present) return starts;
   if (last.state === "unknown") return [{ ...last, state: present }];
-  // Away and back at a place that it was not seen to go to, or an event that is still to come.
+  // It was away, or an event is still to come.
   const left = ["stored", "ended"].includes(last.state) || last.state.startsWith("at ");
   return left ? [...starts.slice(0, -1), { ...last, state: present }] : [...starts, { state: present, startMs: nowMs }];
 }

@@ -1,7 +1,7 @@
 import type { Drawn } from "./rows.ts";
 import { pan, zoom, type Range } from "./scale.ts";
 
-/** What a key changes of the range that is looked at; `at` is the part of the width, 0 to 1, that stays where it is. */
+/** How a key changes the visible range; `at` is the fixed position of the width, 0 to 1. */
 export function changeOf(event: KeyboardEvent, at: number, whole: Range): ((range: Range) => Range) | undefined {
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   if (event.key === "+" || event.key === "=") return (range) => zoom(range, 1.5, at, whole);
@@ -17,7 +17,7 @@ export function moveFocus(event: KeyboardEvent, lanes: readonly (readonly Drawn[
   const laneIndex = lanes.findIndex((drawn) => drawn.some(({ marks }) => marks[0].id === at));
   const lane = lanes[laneIndex] ?? [];
   const index = lane.findIndex(({ marks }) => marks[0].id === at);
-  // Where the focus was may be out of sight: it begins anew.
+  // The previous focus may be out of sight: start again.
   const current = lane[index] ?? lanes.find((drawn) => drawn.length > 0)?.[0];
   if (current === undefined) return false;
   const nearest = (others: readonly Drawn[] = []): Drawn | undefined =>

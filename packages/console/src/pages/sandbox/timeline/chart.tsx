@@ -25,7 +25,7 @@ interface ChartProperties {
 const LABEL_HEIGHT = 18;
 const AXIS_HEIGHT = 22;
 
-/** States, executions and everything else that happened, as lanes over one axis of time. */
+/** States, executions and all other events, as lanes over one time axis. */
 export function Chart(properties: ChartProperties): JSX.Element {
   const { bands, marks, range, whole, nowMs, onRange } = properties;
   const svg = useRef<SVGSVGElement>(null);
@@ -55,7 +55,7 @@ export function Chart(properties: ChartProperties): JSX.Element {
     const change = changeOf(event, at, whole);
     if (change !== undefined) {
       onRange(change);
-      // A mark that is out of sight then takes the focus with it; the keys stay here.
+      // A mark that leaves the view takes the focus with it; the keys stay here.
       requestAnimationFrame(() => svg.current?.contains(document.activeElement) === true || svg.current?.focus());
     } else if (
       !moveFocus(
@@ -113,7 +113,7 @@ export function Chart(properties: ChartProperties): JSX.Element {
   );
 }
 
-/** Several in one place: nearer; one: its details. */
+/** Several in one place: zoom in; one: its details. */
 function press({ marks }: Drawn, { onRange, onSelect, whole, nowMs }: ChartProperties): void {
   if (marks.length === 1) return onSelect(marks[0]);
   const startMs = Math.min(...marks.map((mark) => mark.startMs));
@@ -121,7 +121,7 @@ function press({ marks }: Drawn, { onRange, onSelect, whole, nowMs }: ChartPrope
   const margin = Math.max(10, (endMs - startMs) * 0.05);
   onRange((before) => {
     const next = { startMs: startMs - margin, endMs: endMs + margin };
-    // Those that cannot be told apart by time stay together: the list has them one by one.
+    // Marks at the same time stay together: the list has them one by one.
     return next.endMs - next.startMs < before.endMs - before.startMs ? next : zoom(before, 2, 0.5, whole);
   });
 }

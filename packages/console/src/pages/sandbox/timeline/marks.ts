@@ -12,19 +12,19 @@ export interface Mark {
   readonly id: string;
   readonly kind: MarkKind;
   readonly title: string;
-  /** How it ended, how large it is, and the like; may be empty. */
+  /** Its result, size and the like; may be empty. */
   readonly outcome: string;
   readonly startMs: number;
-  /** Undefined while it goes on. That of a moment is its start. */
+  /** Undefined while it lasts. For a moment, its start. */
   readonly endMs: number | undefined;
   readonly failed: boolean;
-  /** As the server told it. */
+  /** As received from the server. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly operation?: OperationRecord;
   readonly processId?: string;
 }
 
-/** What happened, oldest first. States are another matter: see bandsOf. */
+/** The marks, oldest first. For states see bandsOf. */
 export function marksOf(events: readonly EventRecord[], operations: readonly OperationRecord[]): readonly Mark[] {
   const marks = operations.map(operationMark);
   const running = new Map<string, Mark>();
@@ -37,7 +37,7 @@ export function marksOf(events: readonly EventRecord[], operations: readonly Ope
     else if (type === "sandbox.thawed") marks.push(thawed(event, frozen.pop()));
     else marks.push(eventMark(event));
   }
-  // Those whose end was not told yet.
+  // Those without an end yet.
   for (const mark of [...running.values(), ...frozen]) marks.push({ ...mark, endMs: undefined });
   return marks.toSorted((a, b) => a.startMs - b.startMs);
 }
@@ -59,7 +59,7 @@ function operationMark(operation: OperationRecord): Mark {
   };
 }
 
-/** A program is told when it starts, when it has come along from elsewhere, and when it ends or leaves. */
+/** A program has events when it starts, when it came from another server, and when it ends or leaves. */
 function noteExecution(event: EventRecord, running: Map<string, Mark>, marks: Mark[]): void {
   const { type, data } = event;
   const processId = text(data["process_id"]);
@@ -175,7 +175,7 @@ function momentMark(
   return { id: cursor, kind, title, outcome: "", startMs: Date.parse(time), endMs, failed: false, data };
 }
 
-/** What the server tells may be anything: only texts and numbers are shown as such. */
+/** Data from the server may be anything: only texts and numbers are shown as such. */
 function text(value: unknown): string {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }

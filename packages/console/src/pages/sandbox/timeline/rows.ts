@@ -1,7 +1,7 @@
 import type { Mark } from "./marks.ts";
 import { place, type Range } from "./scale.ts";
 
-/** What is drawn in one place: a mark, or several that are too close to be told apart. */
+/** One place in the chart: a mark, or several that are too close. */
 export interface Drawn {
   readonly marks: readonly [Mark, ...Mark[]];
   readonly row: number;
@@ -18,7 +18,7 @@ interface Placed extends Drawn {
   width: number;
 }
 
-/** Places marks of one lane, oldest first, in rows, so that those that overlap stand below one another. */
+/** Places marks of one lane, oldest first, in rows, so that overlapping ones are below one another. */
 export function rowsOf(marks: readonly Mark[], range: Range, width: number, nowMs: number): readonly Drawn[] {
   const drawn: Placed[] = [];
   const lastOfRow: Placed[] = [];
@@ -29,7 +29,7 @@ export function rowsOf(marks: readonly Mark[], range: Range, width: number, nowM
     const right = Math.max(x + SMALLEST, Math.min(width + SMALLEST, place(endMs, range, width)));
     const free = lastOfRow.findIndex((last) => last.x + last.width + GAP <= x);
     if (free === -1 && lastOfRow.length === MOST_ROWS) {
-      // No row is left: it goes in with what is in its way.
+      // No row is left: it joins the mark in its way.
       const other = lastOfRow.reduce((first, last) => (last.x + last.width < first.x + first.width ? last : first));
       other.marks.push(mark);
       other.width = Math.max(other.width, right - other.x);

@@ -41,7 +41,7 @@ export function place(timeMs: number, { startMs, endMs }: Range, width: number):
   return ((timeMs - startMs) / Math.max(1, endMs - startMs)) * width;
 }
 
-/** Zooms so that a part of the width, 0 to 1, stays where it is; within what there is to see. */
+/** Zooms so that a position of the width, 0 to 1, stays where it is; within the available range. */
 export function zoom(range: Range, factor: number, at: number, whole: Range): Range {
   const length = range.endMs - range.startMs;
   const longest = Math.max(SHORTEST_MS, (whole.endMs - whole.startMs) * 1.1);
@@ -50,7 +50,7 @@ export function zoom(range: Range, factor: number, at: number, whole: Range): Ra
   return within({ startMs, endMs: startMs + next }, whole);
 }
 
-/** Moves by a part of the width. */
+/** Moves by a share of the width. */
 export function pan(range: Range, part: number, whole: Range): Range {
   const byMs = (range.endMs - range.startMs) * part;
   return within({ startMs: range.startMs + byMs, endMs: range.endMs + byMs }, whole);
@@ -64,7 +64,7 @@ function within(range: Range, whole: Range): Range {
   return { startMs, endMs: startMs + length };
 }
 
-/** Round times, not more than fit. */
+/** Round times, no more than fit. */
 export function ticks({ startMs, endMs }: Range, most: number): readonly number[] {
   const step = STEPS_MS.find((size) => (endMs - startMs) / size <= most) ?? 365 * 86_400e3;
   const offset = step >= 3_600e3 ? new Date(startMs).getTimezoneOffset() * 60e3 : 0;
@@ -74,7 +74,7 @@ export function ticks({ startMs, endMs }: Range, most: number): readonly number[
   return found;
 }
 
-/** As exact as the range asks for. */
+/** As precise as the range needs. */
 export function tickText(timeMs: number, { startMs, endMs }: Range): string {
   const length = endMs - startMs;
   const date = new Date(timeMs);

@@ -19,10 +19,10 @@ const SPANS = [
   { name: "All", lengthMs: Infinity },
 ] as const;
 
-/** A span that ends now and goes on with the time, or a range that a person has gone to. */
+/** A span that ends now and moves with the time, or a range that the user chose. */
 type Looked = { readonly lengthMs: number } | Range;
 
-/** What happened to a sandbox, as far as this server remembers. */
+/** The history of a sandbox, as far as this server recorded it. */
 export function TimelineTab({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const { loaded, error, events, operations, reload } = useTimeline(record.id);
   const now = nowMs.value;

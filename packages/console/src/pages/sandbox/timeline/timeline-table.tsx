@@ -20,7 +20,7 @@ interface Line {
   readonly mark: Mark | undefined;
 }
 
-/** The same as the drawing, as a table; newest first. */
+/** The same as the chart, as a table; newest first. */
 export function TimelineTable({
   bands,
   marks,

@@ -15,17 +15,17 @@ export interface Timeline {
 
 const NOTHING: Timeline = { loaded: false, error: undefined, events: [], operations: [] };
 const PAGE = 1_000;
-/** Events come in bursts; the drawing follows them so many times a second at most. */
+/** Events come in bursts; the chart is updated at most this often per second. */
 const SETTLE_MS = 250;
 
-/** What this server remembers of a sandbox, and what happens to it from now on. */
+/** The recorded history of a sandbox, and its new events. */
 export function useTimeline(sandboxId: string): Timeline & { readonly reload: () => void } {
   const [timeline, setTimeline] = useState<Timeline>(NOTHING);
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const end = new AbortController();
     const { signal } = end;
-    // Heard meanwhile, and not lost when the answer comes: events by their cursor, operations by their id.
+    // Events that arrive before the response are kept: by cursor, operations by id.
     const events = new Map<string, EventRecord>();
     const operations = new Map<string, OperationRecord>();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -38,7 +38,7 @@ export function useTimeline(sandboxId: string): Timeline & { readonly reload: ()
       if (event.sandboxId !== sandboxId) return;
       const operation = operationOfEvent(event);
       if (operation !== undefined) operations.set(operation.id, operation);
-      // Progress is not kept: its cursor is that of another event.
+      // Progress events are not kept: their cursor belongs to another event.
       if (event.type !== "operation.progress") events.set(event.cursor, event);
       if (loaded) timer ??= setTimeout(() => show(true), SETTLE_MS);
     });
@@ -76,7 +76,7 @@ async function load(
     const query = { sandbox_id: sandboxId, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
     const page = await client.call("events", { query }, { signal });
     events.push(...fromWire(page.items));
-    // Of events there is always a next cursor: others may happen.
+    // Events always have a next cursor: more may happen.
     cursor = page.items.length < PAGE ? undefined : (page.next_cursor ?? undefined);
   } while (cursor !== undefined);
   const operations: OperationRecord[] = [];

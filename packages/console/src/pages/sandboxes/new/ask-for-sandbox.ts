@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** Whether the form for a new sandbox is open. It can be asked for on every page. */
+/** Whether the form for a new sandbox is open. It is available on every page. */
 export const askedForSandbox = signal(false);
 
 export function askForSandbox(): void {

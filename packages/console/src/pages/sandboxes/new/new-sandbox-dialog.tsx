@@ -13,7 +13,7 @@ import { client, server } from "../../../session.ts";
 import { ErrorBox } from "../../../ui/error-box.tsx";
 import { creationSpellings, EMPTY_DRAFT, settingsOf, type Draft } from "./settings.ts";
 
-/** Makes a sandbox, and goes there. */
+/** Creates a sandbox, and opens its page. */
 export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }): JSX.Element {
   const [draft, setDraft] = useState(EMPTY_DRAFT);
   const [labels, setLabels] = useState<LabelRows>([]);

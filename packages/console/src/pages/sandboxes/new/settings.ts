@@ -1,7 +1,7 @@
 import type { SandboxSettings } from "@sandboxer/client";
 import { commandLine, connection, curlLine, type Spellings } from "../../../actions/spellings.ts";
 
-/** The form, as it is typed: everything is text, and empty means that the profile or the server decides. */
+/** The form as typed: everything is text, and empty means that the profile or the server decides. */
 export interface Draft {
   readonly name: string;
   readonly profile: string;
@@ -43,7 +43,7 @@ export function settingsOf(draft: Draft): SandboxSettings {
   };
 }
 
-/** Exactly what the form says, for elsewhere. */
+/** The form's settings in other forms. */
 export function creationSpellings(draft: Draft): Spellings {
   const settings = settingsOf(draft);
   const { name, profile, backend, image, key, ttl, idleTimeout, network, labels = {} } = settings;
@@ -85,7 +85,7 @@ function given<Fields extends object>(fields: Fields): { [Key in keyof Fields]?:
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
-/** Names of fields as they are on the wire; labels are the person's own. */
+/** Field names in wire form; labels are the user's own. */
 function snakeCase({ labels, resources, ...rest }: SandboxSettings): object {
   const names = (fields: object): object =>
     Object.fromEntries(

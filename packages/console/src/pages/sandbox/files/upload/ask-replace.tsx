@@ -19,7 +19,7 @@ interface AskReplaceProperties {
 
 const SHOWN = 12;
 
-/** Nothing that is there is replaced without being asked for. */
+/** Asks before existing files are replaced. */
 export function AskReplace({ sandboxId, question, onClose }: AskReplaceProperties): JSX.Element {
   const { target, items, existing } = question;
   const others = items.filter((item) => !existing.has(item));

@@ -2,13 +2,13 @@ import { list } from "../file-calls.ts";
 import { joinPath, parentOf } from "../paths.ts";
 import type { UploadItem } from "./gather.ts";
 
-/** The files that would replace something. Only folders that are there are looked into. */
+/** The files that would replace something. Only existing folders are read. */
 export async function findExisting(
   sandboxId: string,
   target: string,
   items: readonly UploadItem[],
 ): Promise<ReadonlySet<UploadItem>> {
-  /** What each folder holds: whether a name is that of a folder. Undefined: it is not there. */
+  /** The contents of each folder: whether a name is a folder. Undefined: it does not exist. */
   const folders = new Map<string, Promise<ReadonlyMap<string, boolean> | undefined>>();
   const holds = (folder: string): Promise<ReadonlyMap<string, boolean> | undefined> => {
     const known = folders.get(folder) ?? look(folder);

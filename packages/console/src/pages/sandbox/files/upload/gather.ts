@@ -1,16 +1,16 @@
-/** Something to be put into a folder, by its path from there. */
+/** An item to upload, by its path relative to the target folder. */
 export interface UploadItem {
   readonly path: string;
   /** Undefined: an empty folder. */
   readonly file: File | undefined;
 }
 
-/** What was chosen by a button; files of a folder know their place in it. */
+/** Items chosen with a button; files of a folder know their relative path. */
 export function itemsOfFiles(files: Iterable<File>): readonly UploadItem[] {
   return [...files].map((file) => ({ path: file.webkitRelativePath || file.name, file }));
 }
 
-/** What was dropped, folders with all that is in them. It must be called while the event is handled. */
+/** Dropped items, folders with their contents. Call it while the event is handled. */
 export async function itemsOfDrop(transfer: DataTransfer): Promise<readonly UploadItem[]> {
   const dropped = [...transfer.items].filter(({ kind }) => kind === "file");
   // The list is emptied as soon as the event is over.
@@ -34,7 +34,7 @@ async function walk(entry: FileSystemEntry, items: UploadItem[]): Promise<void> 
   for (const child of children) await walk(child, items);
 }
 
-/** A reader gives some at a time, and none at the end. */
+/** A reader returns some at a time, and none at the end. */
 async function childrenOf(folder: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
   const reader = folder.createReader();
   const children: FileSystemEntry[] = [];

@@ -5,7 +5,7 @@ interface SendOptions {
   readonly onProgress: (sentBytes: number) => void;
 }
 
-/** Puts a file into a sandbox. `fetch` does not tell how far it is; the older way does. */
+/** Uploads a file. `fetch` reports no upload progress; XMLHttpRequest does. */
 export function sendFile(sandboxId: string, path: string, file: File, options: SendOptions): Promise<void> {
   const { signal, onProgress } = options;
   const sent = Promise.withResolvers<void>();

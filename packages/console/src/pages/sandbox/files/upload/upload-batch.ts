@@ -22,7 +22,7 @@ interface UploadState {
   readonly state: "running" | "ended" | "stopped";
 }
 
-/** Files and folders on their way into a folder of a sandbox. It goes on while the person looks at other pages. */
+/** Files and folders that are being uploaded. It continues while the user looks at other pages. */
 export class UploadBatch {
   readonly sandboxId: string;
   readonly target: string;
@@ -59,7 +59,7 @@ export class UploadBatch {
     this.#set({ state: this.#end.signal.aborted ? "stopped" : "ended" });
     noteChange();
     const { state, failures, done } = this.#state.peek();
-    // What did not go well stays to be seen.
+    // Failures stay visible.
     if (state === "stopped" || failures.length > 0) return;
     dismissUpload(this);
     tell(`Uploaded: ${done} to ${plainName(this.target)}`);

@@ -12,12 +12,12 @@ export function UploadButtons({
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    // The types of Preact do not know it as an attribute.
+    // Preact's types do not have this attribute.
     if (folder.current !== null) folder.current.webkitdirectory = true;
   }, []);
   const take = (input: HTMLInputElement): void => {
     const items = itemsOfFiles(input.files ?? []);
-    // So that the same choice counts again.
+    // So that the same choice triggers the event again.
     input.value = "";
     onChosen(items);
   };

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 type DragListener = (event: TargetedDragEvent<HTMLDivElement>) => void;
 
 interface Drop {
-  /** Whether files are held over the place now. */
+  /** Whether files are dragged over the place now. */
   readonly over: boolean;
   readonly handlers: {
     readonly onDragOver?: DragListener;
@@ -17,7 +17,7 @@ interface Drop {
 export function useDrop(allowed: boolean, onDropped: (transfer: DataTransfer) => void): Drop {
   const [over, setOver] = useState(false);
   useEffect(() => {
-    // Beside the place, the browser would leave the console and show the file.
+    // Outside the place, the browser would leave the console and show the file.
     const refuse = (event: DragEvent): void => {
       if (event.defaultPrevented || !hasFiles(event.dataTransfer)) return;
       event.preventDefault();
