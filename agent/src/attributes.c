@@ -10,14 +10,14 @@
 #include "outbox.h"
 #include "protocol.h"
 
-/* What Linux lets a list of names, and a value, be at most. */
+/* Linux's limits for a list of names and for a value. */
 #define NAMES_MAXIMUM 65536u
 #define VALUE_MAXIMUM 65536u
 #define REPLY_MAXIMUM 524288u
 
 static bool is_of_user(const char *name) { return strncmp(name, "user.", 5) == 0 && name[5] != 0; }
 
-/* One that has gone since its name was listed is left out. */
+/* An attribute that was removed since its name was listed is left out. */
 static int put_attribute(struct buffer *reply, const char *path, const char *name, uint32_t *count) {
     static char value[VALUE_MAXIMUM];
     ssize_t size = lgetxattr(path, name, value, sizeof value);

@@ -6,7 +6,7 @@
 
 #include "report.h"
 
-#define KEEP_CAPACITY 65536 /* an emptied buffer above this gives its memory back, unless it says another number */
+#define KEEP_CAPACITY 65536 /* an emptied buffer above this size frees its memory, unless it sets another limit */
 
 void *must_reallocate(void *memory, size_t size) {
     void *grown = realloc(memory, size == 0 ? 1 : size);

@@ -7,7 +7,7 @@
 struct buffer {
     uint8_t *data;
     size_t head, tail, capacity;
-    size_t keep; /* so much memory stays when it is emptied; 0: as much as most need */
+    size_t keep; /* this much memory is kept when it is emptied; 0: the default */
 };
 
 /* Both end the agent when there is no memory: half a state machine is worse than none. */

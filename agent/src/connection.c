@@ -27,7 +27,7 @@ struct connection {
     uint64_t sent, limit; /* towards the host */
     bool peer_ended, we_ended;
     struct buffer queue; /* towards the peer */
-    uint32_t request;    /* of CONNECT, then of the write that is under way */
+    uint32_t request;    /* of CONNECT, then of the write in progress */
     bool writing;
 };
 
@@ -50,7 +50,7 @@ static void finish_write(struct connection *connection, int error) {
     else reply_error(connection->request, error, "writing to the connection");
 }
 
-/* Memory is given back in the next turn: the poll set of this one may still point to it. */
+/* Memory is freed in the next turn: the poll set of this one may still point to it. */
 static void shut(struct connection *connection, int error) {
     if (connection->state == CLOSED) return;
     connection->state = CLOSED;
@@ -136,7 +136,7 @@ void connection_watch(void) {
     if (session_quiesced() || heartbeat_lost()) return;
     for (size_t index = 0; index < count; index++) {
         struct connection *connection = table[index];
-        /* Only what there is an interest in: poll reports errors and hang-ups for anything it is given, again and again. */
+        /* Only descriptors that we wait for: poll keeps reporting errors and hang-ups of every descriptor that it gets. */
         if (connection->state == CONNECTING || connection->writing) watch_fd(connection->fd, POLLOUT, writable, connection);
         if (may_read(connection)) watch_fd(connection->fd, POLLIN, readable, connection);
     }

@@ -5,7 +5,7 @@
 #include "cursor.h"
 
 void connection_watch(void);
-/* Connections of a host that is gone are of no use to anybody. */
+/* Closes the connections of a host that no longer exists. */
 void connection_restart(void);
 
 int handle_connect(uint32_t request, struct cursor *payload);

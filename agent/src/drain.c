@@ -8,7 +8,7 @@
 
 #include "watch.h"
 
-#define DRAIN_MAXIMUM 1024 /* more living orphans than a sandbox may have processes */
+#define DRAIN_MAXIMUM 1024 /* more than the processes that a sandbox may have */
 
 static int adopted[DRAIN_MAXIMUM];
 static int count;

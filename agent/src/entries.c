@@ -1,4 +1,4 @@
-/* What is there: FILE_STAT and FILE_LIST. */
+/* Facts about files: FILE_STAT and FILE_LIST. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ int handle_file_stat(uint32_t request, struct cursor *payload) {
     error = lstat(path, &status) == 0 ? 0 : errno;
     if (error == 0) {
         char full[PATH_MAX];
-        strcpy(full, path); /* lstat has refused what does not fit */
+        strcpy(full, path); /* lstat has refused longer paths */
         put_entry(frame_begin(REPLY_OK, request), AT_FDCWD, full, base_name(path), &status);
         frame_end();
     }

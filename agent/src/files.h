@@ -7,7 +7,7 @@
 /* files.c: content */
 int handle_file_read(uint32_t request, struct cursor *payload);
 int handle_file_write(uint32_t request, struct cursor *payload);
-/* entries.c: what is there */
+/* entries.c: facts about files */
 int handle_file_stat(uint32_t request, struct cursor *payload);
 int handle_file_list(uint32_t request, struct cursor *payload);
 /* names.c: names and attributes */

@@ -15,8 +15,8 @@
 #include "proc.h"
 #include "protocol.h"
 
-#define CAREFUL_MS 500   /* how long groups are waited for before the next is stopped; a lease may be about to end */
-#define CAREFUL_ROUNDS 4 /* what forks faster than it can be scanned is stopped at one blow */
+#define CAREFUL_MS 500   /* how long to wait for a group before the next is stopped; a lease may be about to end */
+#define CAREFUL_ROUNDS 4 /* processes that fork faster than they can be scanned are stopped by one call */
 
 /* Whole process groups are stopped and continued, each by one call. gVisor hangs up a group without a job-control parent,
    which is what SPAWN makes, when one member is reaped while another is stopped; so no member may run while others do not.
@@ -68,7 +68,7 @@ static bool has_stopped_member(const struct proc_list *list, pid_t group) {
 static void stop_group(const struct proc_list *list, pid_t group) {
     bool known = is_known(-group);
     bool own = group == getpgrp(); /* the agent's, where removals run */
-    /* What its user has stopped must stay so: then the others of its group are continued one by one. */
+    /* A process that its user stopped must stay stopped: then the others of its group are continued one by one. */
     bool apart = own || (!known && has_stopped_member(list, group));
     if (!own) kill(-group, SIGSTOP);
     for (size_t index = 0; index < list->count; index++) {
@@ -101,7 +101,7 @@ static bool stop_round(int64_t deadline) {
     return quiet;
 }
 
-/* One call reaches them all, newborns too. It does not say whom it has stopped, hence the look before and after. */
+/* One call reaches all processes, including new ones. It does not report which ones it stopped, so compare before and after. */
 static void stop_at_once(void) {
     struct proc_list before = proc_scan();
     if (getpid() == 1) kill(-1, SIGSTOP);

@@ -6,7 +6,7 @@
 
 #include "cursor.h"
 
-/* Either reason keeps the processes stopped; they go on when neither is left. */
+/* Either reason keeps the processes stopped; they continue when neither is left. */
 enum freeze_reason { FREEZE_BY_HOST = 1, FREEZE_BY_SILENCE = 2 };
 
 void freeze_hold(enum freeze_reason reason);

@@ -24,7 +24,7 @@
 #define KEPT 1048576u /* see the outbox */
 
 static struct buffer arrived = {.keep = KEPT};
-static struct buffer postponed; /* whole frames that came while quiesced and wait for RESUME */
+static struct buffer postponed; /* complete frames that arrived while quiesced and wait for RESUME */
 static size_t skip_left;        /* bytes of an oversized frame that are still to come */
 static size_t looked;           /* bytes of the incomplete frame in which there is no RESYNC */
 

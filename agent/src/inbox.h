@@ -7,6 +7,6 @@
 bool inbox_serve(void);
 bool inbox_may_serve(void);
 void inbox_watch(void);
-/* Requests that wait for RESUME came from a host that is gone. */
+/* Drops requests that wait for RESUME: their host no longer exists. */
 void inbox_restart(void);
 #endif

@@ -65,7 +65,7 @@ static void write_more(void *object) {
             return;
         }
         buffer_consume(queue, (size_t)size);
-        /* The rest at the next turn: a terminal may take long over each signal. */
+        /* The rest follows in the next turn: a terminal may take long for each signal. */
         if (process->terminal && buffer_size(queue) > 0) return;
     }
     finish(process, 0);

@@ -6,7 +6,7 @@
 #include "process.h"
 
 void input_watch(void);
-/* Replies of unfinished requests are owed to a host that is gone. */
+/* Drops replies of unfinished requests: their host no longer exists. */
 void input_restart(void);
 
 int handle_stdin(uint32_t request, struct cursor *payload);

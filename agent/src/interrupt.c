@@ -17,7 +17,7 @@
 
 /* A terminal takes no more at once anyway, nor has a line more. */
 #define PIECE 4096u
-/* What is left then is read at the next turn: the agent has other work. */
+/* The rest is read in the next turn: the agent has other work. */
 #define READS_AT_ONCE 2048u
 #define TRIAL_MS 1000
 
@@ -61,7 +61,7 @@ static size_t count_plain(const struct termios *settings, const uint8_t *bytes, 
     return count;
 }
 
-/* Too many are no harm: there is nothing to erase on an empty line. */
+/* Too many do no harm: there is nothing to erase on an empty line. */
 static void note_typed(struct process *process, const struct termios *settings, const uint8_t *bytes, size_t size) {
     bool has_lines = (settings->c_lflag & ICANON) != 0;
     uint8_t returns = (settings->c_iflag & ICRNL) != 0 ? '\r' : '\n';
@@ -88,7 +88,7 @@ static bool forget_lines(struct process *process, int slave) {
     return false;
 }
 
-/* As its user would: who reads it takes no notice, and nobody else could without the danger that it is read meanwhile. */
+/* As its user would: a reader does not notice it, and any other way risks that the text is read meanwhile. */
 static bool erase_line(struct process *process, uint8_t erase) {
     uint8_t keys[PIECE];
     memset(keys, erase, process->typed);
@@ -133,7 +133,7 @@ ssize_t interrupt_write(struct process *process, const uint8_t *bytes, size_t si
         if (written > 0) note_typed(process, &settings, bytes, (size_t)written);
         return written;
     }
-    /* Of its own, because the agent must not wait for who reads and writes there. */
+    /* A terminal of its own, because the agent must not wait for the sandbox's readers and writers. */
     int slave = terminal_slave(process->input, O_NONBLOCK);
     if (slave < 0) return write(process->input, bytes, 1);
     ssize_t written = send_signal(process, slave, &settings, bytes[0]);

@@ -36,7 +36,7 @@ static _Noreturn void fail(int report_fd, enum step step, int error) {
     _exit(127);
 }
 
-/* What the agent has changed for itself; everything else it has set to the default when it began. */
+/* Signals that the agent changed for itself; it reset all others when it started. */
 static void reset_signals(void) {
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);

@@ -34,7 +34,7 @@ static void drop_first(struct log *log) {
     free(gone);
 }
 
-/* Gives up history beyond what is promised. */
+/* Drops history beyond the promised size. */
 static void trim(struct log *log) {
     uint64_t oldest = log->acknowledged > LOG_HISTORY ? log->acknowledged - LOG_HISTORY : 0;
     while (log->first != NULL) {

@@ -30,7 +30,7 @@ size_t log_room(const struct log *log);
 void log_append(struct log *log, uint8_t stream, const uint8_t *bytes, size_t size);
 /* False, and nothing is changed, when an offset lies beyond the end. */
 bool log_window(struct log *log, bool seek, uint64_t from, uint64_t acknowledged, uint64_t limit);
-/* What was sent but not acknowledged counts as lost; nothing is sent until the next window. */
+/* Unacknowledged output counts as lost; nothing is sent until the next window. */
 void log_restart(struct log *log);
 bool log_peek(const struct log *log, struct piece *piece);
 void log_sent(struct log *log, size_t size);

@@ -43,13 +43,13 @@ static void prepare_memory(void) {
 static void prepare(void) {
     prepare_memory();
     prepare_descriptors();
-    /* What the starter ignored is not passed on to programs. */
+    /* Signals that the parent process ignored must not be ignored in programs. */
     for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
     /* A closed pipe and a file size limit are errors of one operation, not the end of the sandbox. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     umask(0); /* modes come from the host */
-#ifndef __SANITIZE_ADDRESS__ /* whose leak check traces its own process */
+#ifndef __SANITIZE_ADDRESS__ /* its leak check traces its own process */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #endif
     /* PID 1 inherits every orphan; elsewhere that has to be asked for. */
@@ -60,7 +60,7 @@ static void prepare(void) {
     frame_end();
 }
 
-/* Queues what there is to say; true when there is more than the outbox has room for. */
+/* Queues pending output; true when the outbox has no room for all of it. */
 static bool speak(void) {
     if (session_quiesced() || heartbeat_lost()) return false;
     return output_push();

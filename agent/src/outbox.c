@@ -11,7 +11,7 @@
 #include "watch.h"
 
 #define HELD_MAXIMUM 262144u
-/* What a stream of large replies needs: memory that comes and goes with each costs more than all else about it. */
+/* Enough for a stream of large replies: allocating and freeing memory for each one costs more than everything else. */
 #define KEPT 1048576u
 
 static struct buffer queue = {.keep = KEPT};
@@ -61,7 +61,7 @@ void reply_error(uint32_t request, int error, const char *about) {
 size_t outbox_size(void) { return buffer_size(&queue); }
 bool outbox_has_room_for_events(void) { return !holding && outbox_size() < OUTBOX_EVENTS; }
 
-/* An image has no use for the memory of replies that were sent. */
+/* Memory of sent replies must not be part of an image. */
 static void keep(size_t size) {
     queue.keep = frame.keep = size;
     if (buffer_size(&queue) == 0) buffer_clear(&queue);

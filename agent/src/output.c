@@ -142,7 +142,7 @@ static void send_exit(struct process *process) {
 }
 
 bool output_push(void) {
-    static size_t turn; /* who comes first changes, so that one loud process cannot starve the others */
+    static size_t turn; /* the order rotates, so that one loud process cannot starve the others */
     size_t count = process_count();
     turn++;
     for (bool sent = true; sent;) {

@@ -30,7 +30,7 @@ static bool parse_stat(pid_t pid, struct proc *proc) {
     char text[1024];
     size_t size = proc_read(pid, "stat", text, sizeof text - 1);
     text[size] = 0;
-    /* The name may hold spaces and parentheses; what follows its last parenthesis may not. */
+    /* The name may contain spaces and parentheses; the fields after its last parenthesis may not. */
     char *open_name = strchr(text, '('), *close_name = strrchr(text, ')');
     if (open_name == NULL || close_name == NULL || close_name < open_name) return false;
     unsigned long long user = 0, system = 0;

@@ -56,7 +56,7 @@ struct process *process_create(void) {
     return process;
 }
 
-/* Its descriptors are gone already: exiting handed them on. */
+/* Its descriptors were already passed on when it exited. */
 void process_forget(struct process *process) {
     size_t index = 0;
     while (table[index] != process) index++;

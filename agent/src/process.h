@@ -10,7 +10,7 @@
 
 #define PROCESS_MAXIMUM 256u
 
-/* DRAINING: the leader is gone, and what it left in its pipes is still on its way into the log. */
+/* DRAINING: the leader has exited, and the rest of its output is still being read into the log. */
 enum process_state { RUNNING, DRAINING, EXITED };
 
 struct stream {
@@ -34,14 +34,14 @@ struct process {
     struct buffer input_queue;
     uint32_t input_request;
     bool input_busy, input_close_after;
-    size_t typed, typed_ends; /* at most so many bytes of the terminal's last line, and ends of file, are not read yet */
+    size_t typed, typed_ends; /* upper bounds of unread bytes of the terminal's last line, and of unread ends of file */
     struct log log;
 };
 
 struct process *process_find(uint32_t id);
 struct process *process_find_key(const char *key);
 struct process *process_find_pid(pid_t pid);
-/* Forgets what may be forgotten when the table is full; false when that is nothing. */
+/* Forgets an old process when the table is full; false when none may be forgotten. */
 bool process_make_room(void);
 /* Needs room. */
 struct process *process_create(void);

@@ -1,4 +1,4 @@
-/* PROCESS_TABLE: what runs in the sandbox, for people to look at. */
+/* PROCESS_TABLE: the processes in the sandbox, for people. */
 #include "processtable.h"
 
 #include <errno.h>

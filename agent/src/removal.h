@@ -5,7 +5,7 @@
 
 /* Recursive removal may take long, so a child does it and the reply comes when that ends. */
 void removal_ended(pid_t pid, int status);
-/* Replies of unfinished removals are owed to a host that is gone. */
+/* Drops replies of unfinished removals: their host no longer exists. */
 void removal_restart(void);
 
 /* tree.c: removes a folder and all in it; follows no symlink. Returns an errno. */

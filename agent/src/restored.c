@@ -1,4 +1,4 @@
-/* RESTORED: what must differ between two copies of one checkpoint is made to differ. */
+/* RESTORED: makes two copies of one checkpoint differ where they must. */
 #include "restored.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static bool write_file(int folder, const char *path, int flags, mode_t mode, con
     return written;
 }
 
-/* /run may be writable for everybody, hence the care about whose folder it is. */
+/* /run may be writable for everybody, so check who owns the folder. */
 static bool write_generation(uint64_t generation) {
     int folder = open(FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;
@@ -41,7 +41,7 @@ static bool write_generation(uint64_t generation) {
     int size = snprintf(text, sizeof text, "%" PRIu64 "\n", generation);
     bool done = false;
     if (status.st_uid != 0) errno = EPERM;
-    /* Renamed into place, so that whoever reads it sees one number or the other. */
+    /* Renamed into place, so that a reader sees one number or the other. */
     else done = write_file(folder, "generation.new", O_CREAT | O_TRUNC, 0644, text, (size_t)size) && renameat(folder, "generation.new", folder, "generation") == 0;
     close(folder);
     return done;

@@ -6,7 +6,7 @@
 
 #include "cursor.h"
 
-/* Whether a host has said the token; until then there is no resync. */
+/* Whether a host has sent the token; until then there is no resync. */
 bool resync_possible(void);
 /* The place of a whole RESYNC frame with the right token; `size` when there is none. */
 size_t resync_find(const uint8_t *bytes, size_t size);

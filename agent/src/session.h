@@ -7,7 +7,7 @@
 
 bool session_quiesced(void);
 uint64_t session_generation(void);
-/* A new host has taken over: it asked none of the open questions. */
+/* A new host has taken over: pending requests are not its own. */
 void session_restored(uint64_t generation);
 _Noreturn void session_end(int status);
 

@@ -24,7 +24,7 @@ void signal_everything(int number) {
 static int signal_process(const struct process *process, int number, enum scope scope) {
     if (process == NULL) return ESRCH;
     if (process->state == RUNNING) return kill(scope == SCOPE_GROUP ? -process->pid : process->pid, number) == 0 ? 0 : errno;
-    /* The group of a leader that has exited lives on with its children, unless its number is somebody else's by now. */
+    /* The group of an exited leader continues with its children, unless its number was reused. */
     if (scope != SCOPE_GROUP || process_find_pid(process->pid) != NULL) return ESRCH;
     return kill(-process->pid, number) == 0 ? 0 : errno;
 }
@@ -41,8 +41,8 @@ int handle_signal(uint32_t request, struct cursor *payload) {
     return 0;
 }
 
-/* gVisor changes the size without a word, and does not say which group is in front. Who does not care about SIGWINCH
-   does not notice it; who gets it twice, because the kernel has told too, finds the same size. */
+/* gVisor changes the size silently, and does not say which group is in front. A program that ignores SIGWINCH
+   does not notice it; one that gets it twice, because the kernel sent it too, finds the same size. */
 static void tell_session(pid_t leader) {
     struct proc_list list = proc_scan();
     for (size_t index = 0; index < list.count; index++) {

@@ -69,7 +69,7 @@ static int open_pipe(struct spawn *spawn, int number, bool reading) {
     spawn->ours[number] = ends[reading ? 1 : 0];
     spawn->theirs[number] = ends[reading ? 0 : 1];
     fcntl(spawn->ours[number], F_SETFL, O_NONBLOCK);
-    /* So that the process may open /dev/stdout and its like. Where the kernel refuses, only that does not work. */
+    /* Lets the process open /dev/stdout and the like. If the kernel refuses, only that does not work. */
     if (getuid() == 0 && fchown(spawn->theirs[number], spawn->launch.uid, spawn->launch.gid) != 0) return 0;
     return 0;
 }

@@ -45,7 +45,7 @@ static int push(int parent, const char *name) {
     return 0;
 }
 
-/* The parent of the deepest level again. It must be the folder that we came through: somebody may have moved things. */
+/* Opens the parent of the deepest level again. It must be the folder that we came through: someone may have moved it. */
 static int reopen_parent(void) {
     struct level *child = &levels[depth - 1], *parent = &levels[depth - 2];
     if (parent->folder != NULL) return 0;
@@ -60,7 +60,7 @@ static int reopen_parent(void) {
     return parent->folder == NULL ? errno : 0;
 }
 
-/* Leaves the deepest level, whose entries are gone, and removes it. */
+/* Leaves the deepest level, which is empty now, and removes it. */
 static int pop(int top_parent) {
     struct level *level = &levels[depth - 1];
     int error = depth > 1 ? reopen_parent() : 0;

@@ -68,7 +68,7 @@ export class FakeBackend implements SandboxBackend {
     this.#engine = { version: options.engineVersion ?? "1", capabilities: this.capabilities, faults: this.faults };
   }
 
-  /** How many sandboxes live: what a test of clean-up counts. */
+  /** The number of live sandboxes, for tests of clean-up. */
   get runningCount(): number {
     return this.#running.size;
   }

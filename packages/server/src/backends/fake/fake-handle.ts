@@ -111,7 +111,7 @@ export class FakeHandle implements SandboxHandle {
     return new FakeConnection(this.#machine.listeners.connect(port), this.#machine);
   }
 
-  /** The state is taken at the moment of the call, before any delay of a fault: what happens later is not in it. */
+  /** The state is captured at the moment of the call, before any delay of a fault; later changes are not in it. */
   async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     this.#alive();
     const { capabilities, faults, version } = this.#engine;
@@ -204,7 +204,7 @@ export class FakeHandle implements SandboxHandle {
     }
   }
 
-  /** A frozen sandbox answers nothing; a caller waits until it goes on or gives up. */
+  /** A frozen sandbox does not answer; a caller waits until it continues or gives up. */
   async #running(signal?: AbortSignal): Promise<void> {
     const running = this.#machine.scheduler.running();
     if (signal === undefined) return running;
@@ -230,7 +230,7 @@ function notSupported(what: string): SandboxerError {
   return new SandboxerError("not_supported", `This fake backend has no ${what}.`);
 }
 
-/** A connection to a port inside: what is written comes back. */
+/** A connection to a port inside, which echoes. */
 class FakeConnection implements SandboxConnection {
   readonly data: AsyncIterable<Uint8Array>;
   readonly #connection: EchoConnection;

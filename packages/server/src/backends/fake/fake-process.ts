@@ -89,7 +89,7 @@ export class FakeProcess implements SandboxProcess {
     const { stdin } = this.#process;
     const typed = this.#process.running && this.#process.record.terminal !== undefined;
     let left = typed ? typeInto(bytes, this.#process, this.#machine) : bytes;
-    // What was typed may have ended the process.
+    // The input may have ended the process.
     if (typed && left === "") return this.#machine.scheduler.wake(this.#process);
     for (;;) {
       if (this.#machine.end !== undefined) throw this.#machine.failure();

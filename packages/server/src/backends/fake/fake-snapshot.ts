@@ -8,7 +8,7 @@ import type { MachineState } from "./machine/machine.ts";
 
 const MEMBER = "state.json";
 
-/** What a fake snapshot needs to be loaded. */
+/** The requirements of a fake snapshot. */
 export interface FakeRequirements {
   readonly engine: "fake";
   readonly engineVersion: string;
@@ -24,7 +24,7 @@ export function requirementsOf(
   return { engine: "fake", engineVersion, mode, image: spec.image ?? "default" };
 }
 
-/** Writes the one member: the digest of the state in the first line, then the state as JSON. */
+/** Writes the only member: the digest of the state in the first line, then the state as JSON. */
 export async function writeSnapshot(
   into: string,
   state: MachineState,
@@ -46,7 +46,7 @@ export async function writeSnapshot(
   };
 }
 
-/** Compares what the snapshot needs with what is here; throws before anything has happened. */
+/** Compares the snapshot's requirements with this backend; throws before anything has happened. */
 export function checkSnapshot(snapshot: SnapshotPayload, engineVersion: string, spec: SandboxSpec): void {
   if (snapshot.kind !== "fake-state") {
     throw new SandboxerError("image_incompatible", `The fake backend loads fake-state, not ${snapshot.kind}.`, {

@@ -21,7 +21,7 @@ export interface Fault {
   readonly delayMs?: number;
   /** The operation waits for it, or for its abort: a test holds the operation where it is. */
   readonly until?: Promise<unknown>;
-  /** How many calls meet the fault; absent: every one. */
+  /** How many calls get the fault; absent: every one. */
   readonly times?: number;
   /**
    * `snapshot` only. `half_written`: the member is cut in half and the call fails with `no_space`. The others succeed
@@ -30,7 +30,7 @@ export interface Fault {
   readonly damage?: "half_written" | "flipped_byte" | "truncated" | "missing";
 }
 
-/** What tests make go wrong, by operation. */
+/** Faults that tests inject, by operation. */
 export class Faults {
   readonly #faults = new Map<FaultyOperation, { fault: Fault; left: number }>();
   readonly #clock: Clock;

@@ -37,7 +37,7 @@ export function textOf(expression: Expression, process: MachineProcess, machine:
   return display(evaluate(expression, process, machine), process.record.program.language);
 }
 
-/** An expression as an absolute path; `""` stands for nothing and is refused by the files. */
+/** An expression as an absolute path; `""` is empty and the files refuse it. */
 export function pathOf(expression: Expression, process: MachineProcess, machine: Interior): string {
   const path = toText(textOf(expression, process, machine));
   if (path === "") throw new FileFault("ENOENT");
@@ -73,7 +73,7 @@ function fileIs(what: "any" | "file" | "folder", path: string, machine: Interior
 
 function system(what: "pid" | "status" | "workingFolder" | "backgroundPid", { record }: MachineProcess): Value {
   if (what === "workingFolder") return fromText(record.workingFolder);
-  // `$$` in a subshell of bash is the shell's own number.
+  // `$$` in a subshell of bash is the shell's own pid.
   if (what === "pid") return record.program.language === "bash" ? record.leaderPid : record.pid;
   return record[what];
 }

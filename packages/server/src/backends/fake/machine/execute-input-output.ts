@@ -11,10 +11,10 @@ type InputOutput = Extract<
   { op: "write" | "repeat" | "copyStdin" | "copyFile" | "readLine" | "terminalSize" | "listen" }
 >;
 
-/** Bytes that one step of bulk output makes at most. */
+/** The maximum number of bytes in one step of bulk output. */
 const BULK_BYTES = 64 << 10;
 
-/** Succeeds unless it says otherwise; the status before is seen by what is printed (`echo $?`). */
+/** Succeeds by default; the previous status is visible to output (`echo $?`). */
 export function executeInputOutput(instruction: InputOutput, process: MachineProcess, machine: Interior): Outcome {
   const outcome = execute(instruction, process, machine);
   if (outcome === "done" && instruction.op !== "readLine") process.record.status = 0;
@@ -50,7 +50,7 @@ function execute(instruction: InputOutput, process: MachineProcess, machine: Int
   }
 }
 
-/** The bytes are made once; what did not fit is kept with the instruction. */
+/** The bytes are created once; the unwritten rest is kept with the instruction. */
 function writeAll(to: Target, make: () => string, process: MachineProcess, machine: Interior): Outcome {
   const { progress } = process.record;
   const bytes = progress.pending ?? prepared(to, make(), process);

@@ -11,7 +11,7 @@ import type { MachineProcess } from "./machine-process.ts";
 import { deliver } from "./signals.ts";
 import { writeOutput } from "./write-output.ts";
 
-/** Executes the present instruction of a process. */
+/** Executes the current instruction of a process. */
 export function executeInstruction(process: MachineProcess, machine: Interior): "done" | "blocked" {
   const { record } = process;
   const instruction = record.program.instructions[record.counter];
@@ -27,7 +27,7 @@ export function executeInstruction(process: MachineProcess, machine: Interior): 
   return "done";
 }
 
-/** In bash a file that fails is a status; in the other languages it ends the program, as every other error does. */
+/** In bash a failed file operation is a status; in the other languages it ends the program, like every other error. */
 function attempt(instruction: Instruction, process: MachineProcess, machine: Interior): Outcome {
   const { language } = process.record.program;
   try {
@@ -139,7 +139,7 @@ function fork(to: number, process: MachineProcess, machine: Interior): Outcome {
   return to;
 }
 
-/** Loops are kept by the name of their slot, so that a loop goes on after a restore where it was. */
+/** Loops are stored by the name of their slot, so that a loop continues after a restore. */
 function startLoop(slot: string, source: LoopSource, process: MachineProcess, machine: Interior): void {
   const { loops } = process.record;
   if (source.kind === "values") {

@@ -1,6 +1,6 @@
 import { SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 
-/** What a file call inside can fail with: the text that a program prints, the code that a caller of the backend gets. */
+/** Errors of file calls inside: the text that a program prints, and the code for a caller of the backend. */
 const FAULTS = {
   ENOENT: { text: "No such file or directory", code: "file_not_found" },
   ENOTDIR: { text: "Not a directory", code: "bad_request" },

@@ -42,7 +42,7 @@ export function restoreNode(state: NodeState): TreeNode {
   return { ...base, kind: "folder", entries: new Map(entries) };
 }
 
-/** What the node and everything below it hold, in bytes of content. */
+/** The content size of the node and everything below it. */
 export function contentBytes(node: TreeNode): number {
   if (node.kind === "file") return node.content.length;
   if (node.kind === "symlink") return 0;
@@ -54,7 +54,7 @@ export function mayWrite(node: TreeNode): boolean {
   return node.uid === USER_ID ? (node.mode & 0o200) !== 0 : (node.mode & 0o002) !== 0;
 }
 
-/** From a folder where everybody writes, only the owner takes something away. */
+/** In a folder that everyone may write to, only the owner may remove an entry. */
 export function mayRemove(parent: FolderNode, node: TreeNode): boolean {
   return mayWrite(parent) && ((parent.mode & 0o1000) === 0 || node.uid === USER_ID);
 }

@@ -60,7 +60,7 @@ export class FileTree {
     return node.content;
   }
 
-  /** The mode is for a file that is created here. */
+  /** The mode applies to a file that is created here. */
   write(path: string, content: Uint8Array, options: { append?: boolean; mode?: number } = {}): void {
     const { parent, name, node } = this.#find(path, true);
     if (node !== undefined && node.kind !== "file") throw new FileFault("EISDIR");

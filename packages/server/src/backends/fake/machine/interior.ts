@@ -5,7 +5,7 @@ import type { FileTree } from "./file-tree.ts";
 import type { Listeners } from "./listeners.ts";
 import type { MachineProcess } from "./machine-process.ts";
 
-/** What instructions see and change of the machine that they run in; see {@link Machine}. */
+/** The part of the machine that instructions use; see {@link Machine}. */
 export interface Interior {
   readonly clock: Clock;
   readonly files: FileTree;
@@ -23,5 +23,5 @@ export interface Interior {
   finish(process: MachineProcess, end: { code?: number; signal?: number }): void;
 }
 
-/** `blocked`: the instruction waits, and is executed again when the process is woken. A number: where to go on. */
+/** `blocked`: the instruction waits, and is executed again when the process is woken. A number: where to continue. */
 export type Outcome = "done" | "blocked" | number;

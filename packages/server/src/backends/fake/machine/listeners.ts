@@ -1,7 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { MachineProcess } from "./machine-process.ts";
 
-/** One open connection: what the far side has echoed and the near side has not read. */
+/** One open connection: echoed data that was not read yet. */
 export interface EchoConnection {
   readonly port: number;
   readonly pid: number;
@@ -10,12 +10,15 @@ export interface EchoConnection {
   wake: () => void;
 }
 
-/** The ports on which processes listen; all of them echo. Connections end with their process and in no snapshot. */
+/**
+ * The ports on which processes listen; all of them echo. Connections end with their process and are not part of a
+ * snapshot.
+ */
 export class Listeners {
   readonly #ports = new Map<number, number>();
   readonly #connections = new Set<EchoConnection>();
 
-  /** False when another process has the port. */
+  /** False if another process has the port. */
   listen(port: number, process: MachineProcess): boolean {
     const holder = this.#ports.get(port);
     if (holder !== undefined && holder !== process.pid) return false;

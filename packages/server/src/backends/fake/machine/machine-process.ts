@@ -7,20 +7,20 @@ export type LoopState =
   | { readonly kind: "range"; next: number; readonly to: number; readonly step: number }
   | { readonly kind: "values"; next: number; readonly values: readonly Value[] };
 
-/** How far the present instruction has come; empty between instructions. */
+/** The progress of the current instruction; empty between instructions. */
 export interface InstructionProgress {
   wakeAtMs?: number;
   pending?: string;
   writtenBytes?: number;
 }
 
-/** Everything about a process that a snapshot must hold besides its pipes; plain JSON. */
+/** Everything about a process that a snapshot needs besides its pipes; plain JSON. */
 export interface ProcessRecord {
   readonly pid: number;
   parentPid: number;
-  /** The process that `exec` started and that this one belongs to; itself for that one. */
+  /** The process started by `exec` that this one belongs to; for that one, itself. */
   readonly leaderPid: number;
-  /** Absent for what a program started. */
+  /** Absent for children of programs. */
   readonly key?: string;
   readonly command: string;
   readonly program: Program;
@@ -44,7 +44,7 @@ export interface ProcessState {
   readonly log: OutputLogState;
 }
 
-/** A process of the machine: its record, its pipes, and who waits for its end. */
+/** A process of the machine: its record, its pipes, and the waiters for its end. */
 export class MachineProcess {
   readonly record: ProcessRecord;
   readonly stdin: StdinPipe;
@@ -73,7 +73,7 @@ export class MachineProcess {
 
   static restore(state: ProcessState): MachineProcess {
     const { exit } = state.record;
-    // JSON has no undefined, and every field of an exit is there.
+    // JSON has no undefined, so every field of an exit is present.
     if (exit !== undefined) state.record.exit = { code: exit.code, signal: exit.signal, outputEnd: exit.outputEnd };
     return new MachineProcess(state.record, new StdinPipe(state.stdin), OutputLog.restore(state.log));
   }

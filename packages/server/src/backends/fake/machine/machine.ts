@@ -21,7 +21,7 @@ export interface StartRequest {
   readonly terminal?: { readonly rows: number; readonly columns: number };
 }
 
-/** The inside of one fake sandbox: files, processes and a clock that stands still while it is paused. */
+/** The inside of one fake sandbox: files, processes and a clock that stops while it is paused. */
 export class Machine {
   readonly clock: Clock;
   readonly files: FileTree;
@@ -29,7 +29,7 @@ export class Machine {
   readonly listeners = new Listeners();
   readonly scheduler: Scheduler;
   readonly #resources: Resources;
-  /** Stopped, not destroyed: its files can be taken up again. */
+  /** Stopped, not destroyed: its files can be used again. */
   kept = false;
   readonly #ended = Promise.withResolvers<SandboxEnd>();
   #end: SandboxEnd | undefined;
@@ -88,7 +88,7 @@ export class Machine {
     return this.#add(new MachineProcess(record));
   }
 
-  /** A copy of the process at its present instruction, without stdin; undefined when the limit is reached. */
+  /** A copy of the process at its current instruction, without stdin; undefined if the limit is reached. */
   fork(parent: MachineProcess): MachineProcess | undefined {
     const pid = this.#takePid();
     if (pid === undefined) return undefined;
@@ -98,7 +98,7 @@ export class Machine {
     return this.#add(child);
   }
 
-  /** Ends a process; its children live on, and what they print is dropped. */
+  /** Ends a process; its children continue, and their output is dropped. */
   finish(process: MachineProcess, end: { code?: number; signal?: number }): void {
     if (!process.running) return;
     process.log.finish();
@@ -114,7 +114,7 @@ export class Machine {
     if (parent !== undefined) this.scheduler.wake(parent);
   }
 
-  /** The sandbox is over: every process and every call that waits fails. */
+  /** The sandbox has ended: every process and every waiting call fails. */
   finishAll(end: SandboxEnd): void {
     if (this.#end !== undefined) return;
     this.#end = end;
@@ -160,7 +160,7 @@ export class Machine {
   }
 }
 
-/** A machine as JSON. Times count from its start and stand still while it is paused or stored. */
+/** A machine as JSON. Times count from its start and stop while it is paused or stored. */
 export interface MachineState {
   readonly files: NodeState;
   readonly processes: readonly ProcessState[];

@@ -19,7 +19,7 @@ export function deliver(signal: number, process: MachineProcess, machine: Interi
   }
 }
 
-/** To the process that `exec` started and to all that came of it. */
+/** Sends it to the process that `exec` started and to all its descendants. */
 export function deliverToGroup(signal: number, leader: MachineProcess, machine: Interior): void {
   const members = machine.living.filter((process) => process.record.leaderPid === leader.pid);
   for (const member of members) deliver(signal, member, machine);

@@ -1,4 +1,4 @@
-/** What a pipe of Linux holds. */
+/** The capacity of a Linux pipe. */
 const PIPE_BYTES = 64 << 10;
 
 export interface StdinState {
@@ -26,7 +26,7 @@ export class StdinPipe {
     return this.#closed && this.#buffered === "";
   }
 
-  /** How many of the bytes were taken. */
+  /** How many of the bytes were accepted. */
   write(bytes: string): number {
     const taken = bytes.slice(0, PIPE_BYTES - this.#buffered.length);
     this.#buffered += taken;
@@ -53,7 +53,7 @@ export class StdinPipe {
     return taken;
   }
 
-  /** Settles when bytes were taken out, or nobody will any more. */
+  /** Settles when bytes were read, or nobody will read any more. */
   changed(): Promise<void> {
     return new Promise((resolve) => this.#waiting.add(resolve));
   }

@@ -5,10 +5,10 @@ import { deliverToGroup } from "./signals.ts";
 const INTERRUPT = "\x03";
 const END_OF_FILE = "\x04";
 
-/** What a terminal does to output: every line end becomes CR LF. */
+/** A terminal's effect on output: every line end becomes CR LF. */
 export const cooked = (bytes: string): string => bytes.replaceAll("\n", "\r\n");
 
-/** What a terminal does to input: echoes it, makes CR a line end, ^C a signal and ^D the end. */
+/** A terminal's effect on input: echoes it, makes CR a line end, ^C a signal and ^D the end. */
 export function typeInto(bytes: string, process: MachineProcess, machine: Interior): string {
   let kept = "";
   for (const character of bytes.replaceAll("\r", "\n")) {

@@ -5,7 +5,7 @@ import type { Interior } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 import { cooked } from "./terminal.ts";
 
-/** Takes as much of `bytes` as there is room for and says what is left. */
+/** Writes as much of `bytes` as fits and returns the rest. */
 export function writeOutput(to: Target, bytes: string, process: MachineProcess, machine: Interior): string {
   if ("path" in to) {
     const path = pathOf(to.path, process, machine);
@@ -13,7 +13,7 @@ export function writeOutput(to: Target, bytes: string, process: MachineProcess, 
     return "";
   }
   const leader = machine.processes.get(process.record.leaderPid);
-  // What is printed after the leader's exit has no log to go to; its writers go on.
+  // Output after the leader's exit has no log; its writers continue.
   if (leader === undefined || !leader.running) return "";
   return bytes.slice(leader.log.append(streamOf(to.stream, leader), toBytes(bytes)));
 }

@@ -3,7 +3,7 @@ import { calleePath, type Syntax } from "./syntax/expression-parser.ts";
 
 export type CallSyntax = Extract<Syntax, { type: "call" }>;
 
-/** Gives an expression of Python or JavaScript its meaning; what a call means, the language knows. */
+/** Gives an expression of Python or JavaScript its meaning; the language defines the calls. */
 export function lower(syntax: Syntax, lowerCall: (call: CallSyntax) => Expression): Expression {
   const inner = (part: Syntax): Expression => lower(part, lowerCall);
   switch (syntax.type) {

@@ -29,20 +29,20 @@ export type Expression =
   | { readonly kind: "fileIs"; readonly what: "any" | "file" | "folder"; readonly path: Expression }
   | { readonly kind: "system"; readonly what: "pid" | "status" | "workingFolder" | "backgroundPid" };
 
-/** Where output goes. A file is created by `open` before; writing appends. */
+/** The target of output. `open` creates a file before; writing appends. */
 export type Target = { readonly stream: OutputStream } | { readonly path: Expression };
 
 export type LoopSource =
   | { readonly kind: "range"; readonly from: Expression; readonly to: Expression; readonly step: Expression }
   | { readonly kind: "values"; readonly values: readonly Expression[] };
 
-/** Numbers in `to` are places in the program; `errors` is where the instruction complains, stderr unless it says so. */
+/** Numbers in `to` are positions in the program; `errors` is the target of error messages, by default stderr. */
 export type Instruction = Operation & { readonly errors?: Target };
 
 export type Operation =
   | { readonly op: "assign"; readonly name: string; readonly value: Expression; readonly exported?: boolean }
   | { readonly op: "write"; readonly to: Target; readonly value: Expression }
-  /** `unit` over and over, up to so many units or bytes; without either for ever. */
+  /** Repeats `unit`, up to this many units or bytes; without either forever. */
   | {
       readonly op: "repeat";
       readonly to: Target;
@@ -64,7 +64,7 @@ export type Operation =
   | { readonly op: "jumpOnStatus"; readonly success: boolean; readonly to: number }
   | { readonly op: "loopStart"; readonly slot: string; readonly source: LoopSource }
   | { readonly op: "loopNext"; readonly slot: string; readonly variable: string; readonly to: number }
-  /** A child goes on with the next instruction, the parent at `to`. */
+  /** The child continues with the next instruction, the parent at `to`. */
   | { readonly op: "fork"; readonly to: number }
   | { readonly op: "wait" }
   | { readonly op: "kill"; readonly pid: Expression; readonly signal: number }

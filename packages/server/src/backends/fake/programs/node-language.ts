@@ -5,7 +5,7 @@ import { calleePath, parseExpression, type Syntax } from "./syntax/expression-pa
 import { lex } from "./syntax/lexer.ts";
 import { TokenReader } from "./syntax/token.ts";
 
-/** Compiles JavaScript (as bytes). Throws a SyntaxError for what the subset does not have. */
+/** Compiles JavaScript (as bytes). Throws a SyntaxError for unsupported code. */
 export function compileNode(code: string): Program {
   const builder = new ProgramBuilder();
   const reader = new TokenReader(lex(code, "node"));

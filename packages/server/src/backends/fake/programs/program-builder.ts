@@ -12,7 +12,7 @@ export class ProgramBuilder {
     this.#instructions.push(this.#errors === undefined ? instruction : { ...instruction, errors: this.#errors });
   }
 
-  /** What the body emits complains to this target. */
+  /** The body's error messages go to this target. */
   withErrors(errors: Target, body: () => void): void {
     const before = this.#errors;
     this.#errors = errors;

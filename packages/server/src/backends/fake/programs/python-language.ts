@@ -5,7 +5,7 @@ import { calleePath, parseExpression, type Syntax } from "./syntax/expression-pa
 import { lex } from "./syntax/lexer.ts";
 import { TokenReader } from "./syntax/token.ts";
 
-/** Compiles Python (as bytes). Throws a SyntaxError for what the subset does not have. */
+/** Compiles Python (as bytes). Throws a SyntaxError for unsupported code. */
 export function compilePython(code: string): Program {
   const builder = new ProgramBuilder();
   const compiler = new PythonCompiler(new TokenReader(lex(code, "python")), builder);
@@ -143,7 +143,7 @@ class PythonCompiler {
     else if (path !== "sys.stdout.flush") this.#evaluate(this.#lowerCall(call));
   }
 
-  /** For what it does, or the error that it is. */
+  /** A call for its effect, or the error of an unsupported one. */
   #evaluate(value: Expression): void {
     this.#builder.emit({ op: "assign", name: this.#builder.slot(), value });
   }
@@ -172,7 +172,7 @@ class PythonCompiler {
     return lower(syntax, (call) => this.#lowerCall(call));
   }
 
-  /** What blocks (`input()`) becomes an instruction before the statement, since expressions themselves never wait. */
+  /** A blocking call (`input()`) becomes an instruction before the statement, because expressions never wait. */
   #lowerCall(call: CallSyntax): Expression {
     const [operand = literal("")] = call.positional.map((argument) => this.#lower(argument));
     switch (calleePath(call.callee)) {

@@ -1,6 +1,6 @@
 import type { BinaryOperator, Language, Value } from "./instruction.ts";
 
-/** What a program does not survive: printed as its language does, exit code 1. */
+/** An uncaught error: printed as in its language, exit code 1. */
 export class ProgramError extends Error {}
 
 /** A value as the language prints it. */

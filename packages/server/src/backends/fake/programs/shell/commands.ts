@@ -17,7 +17,7 @@ const FILES = { "-e": "any", "-f": "file", "-d": "folder" } as const;
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", "\\": "\\", '"': '"', "'": "'" };
 
-/** Where a command reads and writes. */
+/** The input and output of a command. */
 export interface Outputs {
   readonly stdout: Target;
   readonly stderr: Target;
@@ -115,7 +115,7 @@ const COMMANDS: Readonly<Record<string, Compile>> = {
   continue: ({ builder }) => builder.leaveLoop("continue"),
 };
 
-/** Emits a command; false when there is none of that name. */
+/** Emits a command; false if there is none of that name. */
 export function compileCommand(context: CommandContext): boolean {
   const [first, ...parameters] = context.words;
   const compile = first?.bare !== undefined && Object.hasOwn(COMMANDS, first.bare) ? COMMANDS[first.bare] : undefined;
@@ -167,7 +167,7 @@ function assign({ builder }: CommandContext, word: Word, exported: boolean): voi
       builder.emit({ op: "assign", name: word.bare, value: { kind: "variable", name: word.bare }, exported });
     return;
   }
-  // The parts before the value are single characters or the name's own; what follows the equals sign is the value.
+  // The parts before the value are single characters or the name's own; the value follows the equals sign.
   const parts = word.expression.kind === "join" ? word.expression.parts : [word.expression];
   let skip = name.length + 1;
   const value = parts.flatMap((part): Expression[] => {

@@ -4,7 +4,7 @@ import { type Outputs, compileCommand, head } from "./commands.ts";
 import { parseShell, type Redirect, type ShellNode } from "./parser.ts";
 import type { Word } from "./word.ts";
 
-/** Compiles bash (as bytes). Throws a SyntaxError for what the subset does not have. */
+/** Compiles bash (as bytes). Throws a SyntaxError for unsupported code. */
 export function compileShell(code: string): Program {
   const builder = new ProgramBuilder();
   new ShellCompiler(builder).compile(parseShell(code), { stdout: STDOUT, stderr: STDERR });

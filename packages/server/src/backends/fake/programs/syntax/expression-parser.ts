@@ -2,7 +2,7 @@ import type { BinaryOperator, Value } from "../instruction.ts";
 import { lex } from "./lexer.ts";
 import { TokenReader } from "./token.ts";
 
-/** An expression of Python or JavaScript before its names have a meaning. */
+/** A parsed expression of Python or JavaScript without the meaning of its names. */
 export type Syntax =
   | { readonly type: "literal"; readonly value: Value }
   | { readonly type: "name"; readonly name: string }
