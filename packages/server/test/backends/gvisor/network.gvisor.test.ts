@@ -94,7 +94,7 @@ function refusal(engine: TestEngine, missing: NetworkSupport & { readonly ok: fa
 
     if (!isTooOld(engine)) return;
     test("the reason is the engine's age", () => {
-      expect(missing.reason).toContain(`runsc ${engine.version}`);
+      expect(missing.reason).toContain(engine.version);
       expect(missing.remedy).toContain("setup --newest");
     });
   });

@@ -1,16 +1,16 @@
 import { describe, test } from "vitest";
 import { whyNoEngine } from "../../../../../test/kit/server/server-process.ts";
-import { expectFullDiskDrained, expectFullDiskSurvived, PLACES } from "./support/full-disk.ts";
+import { expectFullDiskDrained, expectFullDiskSurvived } from "./support/full-disk.ts";
 
 const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The tests of a full disk on gVisor are skipped: ${missing}`);
 
-describe.skipIf(missing !== undefined)("on gVisor", () => {
-  test.for(PLACES)("where %s, the disk is full during a save and during a restore", async (place, { skip }) => {
-    await expectFullDiskSurvived(place, "gvisor", skip);
+describe.skipIf(missing !== undefined)("on gVisor, where the server keeps its files", () => {
+  test("the disk is full during a save and during a restore", async ({ skip }) => {
+    await expectFullDiskSurvived("the server keeps its files", "gvisor", skip);
   });
 
-  test.for(PLACES)("where %s, the disk is full when the server is told to end", async (place, { skip }) => {
-    await expectFullDiskDrained(place, "gvisor", skip);
+  test("the disk is full when the server is told to end", async ({ skip }) => {
+    await expectFullDiskDrained("the server keeps its files", "gvisor", skip);
   });
 });
