@@ -15,6 +15,8 @@ export default defineConfig({
   title: "sandboxer",
   description: "Sandboxes that you can pause on one server and resume on another.",
   base: BASE,
+  // The theme would add an inline style for the moment of the change.
+  appearance: { disableTransition: false },
   cleanUrls: true,
   srcDir: "..",
   // README.md of the repository is for its front page; that of docs is the site's.
