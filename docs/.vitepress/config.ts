@@ -29,7 +29,9 @@ export default defineConfig({
     anchor: { slugify: siteAnchor },
     // Colours would be inline styles, which the server's policy does not allow.
     highlight: (code) => `<pre v-pre><code>${escapeHtml(code)}</code></pre>`,
-    config: (markdown) => void markdown.core.ruler.push("repository-links", repositoryLinks),
+    config: (markdown) => {
+      markdown.core.ruler.push("repository-links", repositoryLinks);
+    },
   },
   transformHtml: (html) =>
     html
