@@ -1,6 +1,6 @@
 /**
- * Creates a sandbox, leaves a program running in it, saves it, takes it up again, and shows that the program never
- * noticed. No dependencies: it runs wherever you copy it, with Node 22 or newer.
+ * Creates a sandbox, starts a program in it, pauses and resumes the sandbox, and shows that the program never noticed.
+ * No dependencies: it runs wherever you copy it, with Node 22 or newer.
  *
  *   node examples/hello.mjs [ws://127.0.0.1:8080]
  */
@@ -37,17 +37,17 @@ const created = await connect(`${server}/create`, { enable_checkpoint: true, idl
 await created.waitFor("SANDBOX_RUNNING");
 await created.run(COUNTER);
 await created.run(READ);
-console.log("Saving it; its processes end here");
+console.log("Pausing it: its state is saved, and its processes end");
 created.send({ action: "checkpoint" });
 await created.waitFor("SANDBOX_CHECKPOINTED");
 
-console.log("Taking it up again");
+console.log("Resuming it");
 const attached = await connect(`${server}/attach/${created.sandboxId}?extensions=1`);
 await attached.waitFor("SANDBOX_RUNNING");
 await attached.run(READ);
 attached.send({ action: "kill_sandbox" });
 await attached.waitFor("SANDBOX_KILLED");
-console.log("Done: the counter went on where it stopped.");
+console.log("Done: the counter continued where it stopped.");
 
 async function connect(url, firstMessage) {
   const socket = new WebSocket(url);

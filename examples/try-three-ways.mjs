@@ -1,6 +1,6 @@
 /**
- * Prepares a sandbox once, forks it three ways, tries something else in each, and keeps the best: what an agent does that
- * wants to look before it leaps. The forks begin with everything: files, memory, running programs.
+ * Prepares a sandbox once, forks it three ways, tries something else in each fork, and keeps the best, as an agent would.
+ * Each fork begins with everything: files, memory, running programs.
  *
  * Outside of the clone: npm install @sandboxer/client
  *

@@ -12,9 +12,10 @@ export function renderPage(results: Results): string {
   const lines = [
     "# Benchmarks",
     "",
-    "Written by `npm run bench -- --write-docs`; [results.json](results.json) has every single value. Times and sizes are medians with",
-    "the range over the repeats, `n` is their number. A ratio (×) is the first column divided by the one that it stands in, of each",
-    "round, again with its range: below 1× the first column needs less.",
+    "This page shows how fast sandboxer is and what it costs, beside others. `npm run bench -- --write-docs` writes it;",
+    "[results.json](results.json) has every single value. Times and sizes are medians with their range; `n` is the number of",
+    "repeats. A ratio (×) is the first column divided by the column that it is in, computed for each round: below 1× the",
+    "first column needs less.",
     "",
     ...runsSection(results),
     ...summarySection(findings),

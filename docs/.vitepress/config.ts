@@ -15,6 +15,8 @@ export default defineConfig({
   title: "sandboxer",
   description: "Sandboxes that you can pause on one server and resume on another.",
   base: BASE,
+  // The theme would add an inline style for the moment of the change.
+  appearance: { disableTransition: false },
   cleanUrls: true,
   srcDir: "..",
   // README.md of the repository is for its front page; that of docs is the site's.
@@ -27,7 +29,9 @@ export default defineConfig({
     anchor: { slugify: siteAnchor },
     // Colours would be inline styles, which the server's policy does not allow.
     highlight: (code) => `<pre v-pre><code>${escapeHtml(code)}</code></pre>`,
-    config: (markdown) => void markdown.core.ruler.push("repository-links", repositoryLinks),
+    config: (markdown) => {
+      markdown.core.ruler.push("repository-links", repositoryLinks);
+    },
   },
   transformHtml: (html) =>
     html

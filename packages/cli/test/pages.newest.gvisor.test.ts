@@ -175,7 +175,7 @@ test.concurrent.for(pages)("the commands of %s do what it says", async (name, { 
   const commands = commandsOf(await readFile(join(ROOT, name), "utf8"));
   expect(commands).not.toEqual([]);
   const here = commands.filter(({ line }) => !NOT_HERE.some(([pattern]) => pattern.test(line)));
-  await runAll(await Machine.start(onTestFinished), here);
+  await expectOutput(await Machine.start(onTestFinished), here);
 });
 
 test.concurrent.for(guides.filter(({ commands }) => commands.length > 0))(
@@ -183,11 +183,11 @@ test.concurrent.for(guides.filter(({ commands }) => commands.length > 0))(
   async ({ commands }, { onTestFinished }) => {
     const machine = await Machine.start(onTestFinished);
     if (!commands.some(({ line }) => STARTS_A_SERVER.test(line))) await machine.run("sandboxer serve --store /path");
-    await runAll(machine, commands);
+    await expectOutput(machine, commands);
   },
 );
 
-async function runAll(machine: Machine, commands: readonly Command[]): Promise<void> {
+async function expectOutput(machine: Machine, commands: readonly Command[]): Promise<void> {
   let printed = { block: -1, text: "" };
   for (const { block, line, shown } of commands) {
     const text = `${line}\n${await machine.run(line)}`;
