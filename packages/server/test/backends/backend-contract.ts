@@ -17,19 +17,19 @@ import { terminalContract } from "./contract/terminal.ts";
 
 /** Each is a row of the table in `docs/reference/backends.md`: where its need is not met, all of it is skipped with the reason. */
 const CONTRACTS: readonly [subject: string, define: (context: ContractContext) => void, need?: needs.Need][] = [
-  ["commands, their exit codes and signals", executionContract, needs.commands],
+  ["commands, exit codes and signals", executionContract, needs.commands],
   ["output: both streams, every byte, at the reader's speed", outputContract, needs.commands],
-  ["stdin, and its end", stdinContract, needs.commands],
+  ["stdin and its end", stdinContract, needs.commands],
   ["terminals", terminalContract, needs.terminals],
   ["files", fileContract, needs.files],
   ["connections to ports inside the sandbox", connectionContract, needs.connections],
-  ["pausing and going on", pauseContract, needs.commands],
+  ["pause and continue", pauseContract, needs.commands],
   ["snapshot: full, with memory and processes", snapshotContract, needs.fullSnapshots],
   ["snapshot: files", filesystemSnapshotContract, needs.filesystemSnapshots],
-  ["resuming by key, and after a stop", resumeContract, needs.resuming],
-  ["sandboxes apart from each other, over once destroyed", isolationContract, needs.commands],
-  ["what it cannot do is refused", refusalContract],
-  ["life: health, calling off, closing", lifeContract],
+  ["resuming by key and after a stop", resumeContract, needs.resuming],
+  ["isolation between sandboxes, and nothing left of a deleted one", isolationContract, needs.commands],
+  ["unsupported calls are refused", refusalContract],
+  ["health, cancellation, closing", lifeContract],
 ];
 
 /**

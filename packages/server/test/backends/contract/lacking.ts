@@ -44,13 +44,13 @@ export const filesystemSnapshots: Need = ({ backend: { capabilities } }) => {
 
 export const resuming: Need = ({ backend }) => {
   const { outlivesServer, snapshot, files: hasFiles } = backend.capabilities;
-  if (outlivesServer) return hasFiles ? undefined : { reason: "There is nothing inside that could be found again." };
+  if (outlivesServer) return hasFiles ? undefined : { reason: "Its sandboxes hold no state to resume." };
   if (snapshot === "none") return { reason: "Its sandboxes end with the server, and are not saved." };
   return {
     instead: "by the server",
     reason:
-      "Its sandboxes end with the server process, so the backend has nothing to find. The server does it: it finds the key in the store and loads the newest state.",
+      "Its sandboxes end with the server process. The server finds the key in the store and loads the newest state.",
   };
 };
 
-const RECORDS = "Its snapshots are records that it was there; they hold nothing of what is inside.";
+const RECORDS = "Its snapshots are records without content.";
