@@ -21,13 +21,13 @@ export const REPOSITORY: string = fileURLToPath(new URL("..", import.meta.url));
 
 export function usage(groups: readonly string[]): string {
   return `npm run bench [-- OPTIONS]
-  --runsc PATH   measure this engine (default: the one that the server finds)
-  --quick        fewer repeats and shorter curves, some minutes; for a first look, not for the record
-  --smoke        as little as possible of everything: says only whether it works
-  --live N       sandboxes that are live at once in the group density (default 300, quick 20)
-  --only NAMES   comma-separated, of: ${groups.join(", ")}
-  --out DIR      where results go (default bench/out)
-  --write-docs   also into docs/benchmarks; groups that were not measured stay there as they are
+  --runsc PATH   engine to measure (default: the one that the server finds)
+  --quick        fewer repeats and shorter curves; takes some minutes, not for publication
+  --smoke        as little as possible of everything: checks only that it works
+  --live N       live sandboxes in the group density (default 300, quick 20)
+  --only NAMES   comma-separated groups: ${groups.join(", ")}
+  --out DIR      folder for results (default bench/out)
+  --write-docs   also update docs/benchmarks; groups that were not measured are kept there
 `;
 }
 

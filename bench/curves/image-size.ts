@@ -49,7 +49,7 @@ export async function measureImageSizes(lab: Lab): Promise<Partial<Findings>> {
       },
       {
         id: "image-size-bytes",
-        title: "What a checkpoint adds to the store",
+        title: "Bytes that a checkpoint adds to the store",
         x: "MB of random bytes held",
         y: "MB",
         series: bytes.series(),

@@ -10,7 +10,8 @@ export async function untilAllDoze(server: ServerProcess): Promise<void> {
   for (;;) {
     const { sandboxes, dozing } = await callServer(server, "GET", "/v1/server");
     if (dozing === sandboxes) return;
-    if (performance.now() > deadlineMs) throw new Error(`Of ${String(sandboxes)} sandboxes, ${String(dozing)} doze.`);
+    if (performance.now() > deadlineMs)
+      throw new Error(`Only ${String(dozing)} of ${String(sandboxes)} sandboxes doze.`);
     await sleep(250);
   }
 }

@@ -39,7 +39,7 @@ export async function openDocker(
       },
       memory: {
         what: {
-          save: "a checkpoint of the engine (experimental), without files, in its folder; the container goes on",
+          save: "a checkpoint of the engine (experimental), without files, in its folder; the container keeps running",
           restore: "start from the checkpoint to the next line of the program",
         },
         once: () =>

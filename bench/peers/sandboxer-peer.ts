@@ -42,14 +42,14 @@ export async function openSandboxer(lab: Lab): Promise<Peer> {
       },
       files: {
         what: {
-          commit: "POST …/snapshot with mode filesystem: durable in the store, the sandbox goes on",
+          commit: "POST …/snapshot with mode filesystem: durable in the store, the sandbox keeps running",
           "from-commit": "POST …/restore of the snapshot, then exec of `stat`",
         },
         once: () => files(lab),
       },
       memory: {
         what: {
-          save: "checkpoint action to CHECKPOINTED: durable in the store, files too, the sandbox is gone here",
+          save: "checkpoint action to CHECKPOINTED: durable in the store, files too, the local copy is ended",
           restore: "attach to RUNNING",
         },
         once: () => memory(lab),

@@ -94,7 +94,7 @@ function skippedSection({ skipped }: Findings): string[] {
 
 function whatWasDone(contests: readonly Contest[]): string[] {
   const rows = contests.flatMap(({ title, sides }) => sides.map(({ name, what }) => [title, name, oneLine(what)]));
-  return ["## What was done", "", ...table(["", "by", "what"], rows)];
+  return ["## Work that was measured", "", ...table(["", "by", "what"], rows)];
 }
 
 function oneLine(text: string): string {

@@ -16,9 +16,9 @@ function describe({ machine, engine, versions, date, command, quick }: RunFacts,
   const others = Object.entries(versions).map(([name, version]) => `; ${name} ${version}`);
   const loads = machine.loadAverage.map((load) => load.toFixed(1)).join(" at the start, ");
   return [
-    `- ${date.slice(0, 16).replace("T", " ")} UTC: \`${command}\`${quick ? " (a quick look: few repeats)" : ""}: ${names.join(", ")}`,
+    `- ${date.slice(0, 16).replace("T", " ")} UTC: \`${command}\`${quick ? " (quick: few repeats)" : ""}: ${names.join(", ")}`,
     `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Linux ${machine.kernel}, ${machine.fileSystem}`,
     `- runsc ${engine.version}, ${engine.platform}; Node ${machine.node}; commit ${machine.commit}${others.join("")}`,
-    `- Load average of the machine: ${loads} at the end. What else runs makes all sides slower, not all equally`,
+    `- Load average of the machine: ${loads} at the end. Other load makes all sides slower, but not equally`,
   ];
 }

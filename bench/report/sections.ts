@@ -24,7 +24,7 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
-    title: "What saving costs",
+    title: "Cost of saving",
     groups: ["savings", "forks"],
     about: [
       "sandboxer compared with itself: a second checkpoint with the first, ten forks with one image. Bytes are the size of the",
