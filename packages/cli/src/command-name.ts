@@ -3,7 +3,10 @@ import type { Io } from "./io.ts";
 /** Whether the clone's TypeScript runs, and not an installed package. */
 export const IS_CLONE = import.meta.url.endsWith(".ts");
 
-/** What to type to run this command again. In the clone, and where npm started it, no `sandboxer` needs to be on PATH. */
+/**
+ * The command line that runs this command again. In the clone, and when npm started it, `sandboxer` need not be on
+ * PATH.
+ */
 export function commandName({ env }: Pick<Io, "env">): string {
   return IS_CLONE || env["npm_command"] !== undefined ? "npx @sandboxer/cli" : "sandboxer";
 }

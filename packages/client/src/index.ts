@@ -8,8 +8,8 @@
  * const { stdout, exitCode } = await sandbox.exec("echo hello");
  * ```
  *
- * Errors are {@link SandboxerError}s: `code` is what programs test, `hint` says what to do. `create` and `attach` are the
- * WebSocket protocol of one session (docs/reference/websocket.md); docs/reference/sdk.md has everything else.
+ * Errors are {@link SandboxerError}s: programs test `code`, and `hint` says what to do. `create` and `attach` use the
+ * WebSocket protocol of one session (docs/reference/websocket.md); docs/reference/sdk.md describes everything else.
  */
 export { Sandbox } from "./sandbox.ts";
 export type { ClientOptions, CreateOptions, RestoreOptions } from "./sandbox-options.ts";

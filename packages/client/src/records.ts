@@ -12,7 +12,7 @@ export type SandboxRecord = Of<"getSandbox">;
 export type DamagedSandbox = Of<"listSandboxes">["damaged"][number];
 export type AcquireTier = Of<"acquireSandbox">["tier"];
 export type SnapshotRecord = Of<"getSnapshot">;
-/** What a sandbox that is created from a snapshot keeps of the captured one. */
+/** The parts of a captured sandbox that a restore keeps and loses. */
 export type Carried = Of<"explainSnapshot">;
 export type SnapshotDiff = Of<"diffSnapshots">;
 /** The result of an integrity check. */

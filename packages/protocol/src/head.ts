@@ -16,8 +16,7 @@ import {
  * The head of a sandbox: the one object that says who owns it and which checkpoint is its state. It is stored as
  * `{sandbox_id}/metadata.json` and changed only by compare-and-swap (see COMPATIBILITY.md).
  *
- * Fields that a reader does not know survive when it writes the head back. Times are ISO 8601 in UTC; they are for
- * people and never decide anything.
+ * A writer keeps fields that it does not know. Times are ISO 8601 in UTC; they are for people and never decide anything.
  */
 export const HEAD_FORMAT = 1;
 

@@ -1,7 +1,7 @@
 /**
- * A real server in this process, for tests of programs that use sandboxes. It runs on the fake backend: nothing is
- * isolated and nothing real is run, but files, processes, checkpoints, snapshots and handoffs behave as they do on gVisor. It needs no
- * root and nothing installed but the package `@sandboxer/server`.
+ * A real server in this process, for tests of programs that use sandboxes. It uses the fake backend: nothing is isolated
+ * and no real program runs, but files, processes, checkpoints, snapshots and handoffs behave as they do on gVisor. It
+ * needs no root and only the package `@sandboxer/server`.
  *
  * ```ts
  * import { startTestServer } from "@sandboxer/client/testing";

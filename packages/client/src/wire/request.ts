@@ -33,7 +33,7 @@ export function isOneShot(body: unknown): boolean {
   return body instanceof ReadableStream || (typeof body === "object" && body !== null && Symbol.asyncIterator in body);
 }
 
-/** What fetch takes; a stream in Node needs `duplex`. */
+/** The options for fetch; a stream in Node needs `duplex`. */
 export function bodyOf(route: PlainRoute, body: unknown): RequestInit & { duplex?: "half" } {
   if (body === undefined) return {};
   if (route.contentType === undefined) {

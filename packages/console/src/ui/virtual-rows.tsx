@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 interface VirtualRowsProperties {
   readonly count: number;
   readonly rowHeight: number;
-  /** What the row at a place shows; it is as high as `rowHeight`. */
+  /** Renders the row at an index, with the height `rowHeight`. */
   readonly row: (index: number) => ComponentChildren;
 }
 

@@ -5,7 +5,7 @@ const keptSchema = z.enum(["kept", "lost"]);
 /** How many are kept and lost; null: unknown. */
 const countedSchema = z.object({ kept: z.number().int(), lost: z.number().int() }).nullable();
 
-/** What a sandbox that is restored from a snapshot on a backend keeps of the captured one. */
+/** The parts of a captured sandbox that a restore on a backend keeps and loses. */
 export const carriedSchema = z
   .object({
     snapshot_id: z.string(),

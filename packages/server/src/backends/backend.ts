@@ -10,10 +10,10 @@ export type * from "./contract/sandbox-files.ts";
 export type * from "./contract/saved-state.ts";
 
 /**
- * One provider of sandboxes: how to make, run, save and load one. A backend knows nothing of stores, leases or clients,
- * reads no environment, and hands out no type of its vendor.
+ * A provider of sandboxes: how to create, run, save and load one. A backend does not know stores, leases or clients,
+ * reads no environment, and exposes no type of its vendor.
  *
- * Every backend passes `test/backends/backend-contract.ts`; what its capabilities deny is skipped there by name.
+ * Every backend passes the contract suite in `test/backends/contract`; unsupported capabilities are skipped by name.
  */
 export interface SandboxBackend {
   readonly name: string;

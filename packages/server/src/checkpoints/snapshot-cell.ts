@@ -16,7 +16,7 @@ export interface CellChange<T extends Nonced> {
 export interface ChangedCell<T> {
   /** The content before the change. */
   readonly before: T | undefined;
-  /** What was written, or left unchanged; undefined if there is nothing. */
+  /** The content that was written or left unchanged; undefined if there is none. */
   readonly after: T | undefined;
 }
 

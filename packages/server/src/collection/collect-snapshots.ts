@@ -136,7 +136,7 @@ async function condemn(
   return settled.outcome === "written";
 }
 
-/** Of the snapshots that are only old, those that a rule does not keep. Named and pinned ones are always kept. */
+/** The snapshots that are only old and that a rule does not keep. Named and pinned ones are always kept. */
 async function oldSnapshots(
   records: readonly StoredSnapshot[],
   keep: Retention,

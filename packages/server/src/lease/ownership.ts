@@ -33,11 +33,11 @@ export interface Holding {
 }
 
 /**
- * Who owns which sandbox, as this instance sees and changes it. "Is it still mine?" and "move the pointer" are one swap
- * of one object, so that an owner that was overtaken finds out by failing to publish, never by having published.
+ * The ownership of sandboxes, as this instance sees and changes it. "Is it still mine?" and "move the pointer" are one
+ * swap of one object, so that an outdated owner fails to publish instead of publishing.
  *
- * Every change answers with the new head; `lease_lost` means that the caller must throw its copy away, also when this
- * instance has taken the sandbox again since, at a later epoch. Moves of one sandbox are made one after the other.
+ * Every change returns the new head; `lease_lost` means that the caller must end its copy, even if this instance has
+ * claimed the sandbox again since, at a later epoch. Moves of one sandbox run one after the other.
  */
 export class Ownership {
   /** The sandboxes of the store, in the order of lists. */

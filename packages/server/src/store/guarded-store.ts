@@ -15,14 +15,14 @@ import {
 } from "./store.ts";
 
 /**
- * A store that may vanish: a folder whose mount is gone looks like an empty store, and so does a bucket that was emptied.
- * What tells them apart is the marker with the store's id. While that is missing or another's, everything here is
+ * A store that may disappear: a folder whose mount is missing looks like an empty store, and so does an emptied bucket.
+ * The marker with the store's id distinguishes them. While it is missing or has another id, every call fails with
  * `store_unavailable`: nothing counts as absent, and nothing is written.
  *
- * In a folder of this machine a look at the marker is cheap, so that it comes with each call: before a write, so that it
- * goes into no bare mount point, and after it, so that none is acknowledged which did. In a bucket it is a request. It is
- * made when something is absent, when somebody asks by {@link verify}, as each renewal of a lease does, and with each call
- * while the marker is missed.
+ * In a local folder a check of the marker is cheap, so every call does one: before a write, so that it does not go into
+ * a bare mount point, and after it, so that such a write is not acknowledged. In a bucket a check is a request. It is
+ * made when something is absent, on {@link verify}, which each renewal of a lease calls, and with each call while the
+ * marker is missing.
  */
 export class GuardedStore implements ObjectStore {
   readonly localFile?: (key: string) => string;

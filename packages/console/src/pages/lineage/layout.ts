@@ -9,7 +9,7 @@ const ROW = CARD_HEIGHT + 12;
 export interface PlacedNode {
   readonly node: LineageNode;
   readonly level: number;
-  /** Of the card's left upper corner. */
+  /** Position of the card's upper left corner. */
   readonly x: number;
   readonly y: number;
 }

@@ -15,7 +15,7 @@ export interface TreeProperties {
   readonly isFound: (node: LineageNode) => boolean;
   readonly selectedKey: string | undefined;
   readonly comparedKey: string | undefined;
-  /** Of the ages that are shown. */
+  /** The time for the displayed ages. */
   readonly nowMs: number;
   readonly onSelect: (key: string) => void;
   readonly onToggle: (key: string, open: boolean) => void;

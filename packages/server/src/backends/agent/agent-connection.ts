@@ -195,7 +195,7 @@ export class AgentConnection {
       case Reply.ready:
         return this.#ready.resolve();
       case Reply.resynced:
-        // What arrives now is for a host that does not know this one's requests.
+        // Later frames are for a host that does not know this one's requests.
         return this.fail(new SandboxerError("sandbox_failed", REPLACED, { details: { replaced: true } }));
       default:
         throw new MalformedFrameError(`unknown frame type ${frame.type}`);

@@ -1,7 +1,7 @@
 import type { FileEntry } from "../backend.ts";
 import { MalformedFrameError, type PayloadReader, type StringEncoding } from "./payload.ts";
 
-/** Of the system inside. */
+/** The name limit of the system inside. */
 const MAX_NAME_BYTES = 255;
 const MAX_TARGET_BYTES = 4096;
 const KINDS: Readonly<Record<string, FileEntry["kind"]>> = { f: "file", d: "folder", l: "symlink" };

@@ -55,7 +55,7 @@ export class PayloadWriter {
     return this;
   }
 
-  /** What it is made of so far. */
+  /** The parts so far. */
   get parts(): readonly Buffer[] {
     return this.#parts;
   }

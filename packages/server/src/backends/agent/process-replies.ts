@@ -17,7 +17,7 @@ export function toExit(code: number, signal: number, outputEnd: number): Process
   return { code: signal === 0 ? code : undefined, signal: signal === 0 ? undefined : signal, outputEnd };
 }
 
-/** Every process inside, whoever started it. */
+/** Every process inside. */
 export function readProcessTable(reply: PayloadReader): ProcessTableEntry[] {
   return reply.list(() => ({
     pid: reply.u32(),

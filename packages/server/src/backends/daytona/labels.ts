@@ -13,7 +13,7 @@ export const LABELS = {
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Who makes sandboxes. */
+/** The creator of sandboxes. */
 export interface Maker {
   /** The installation, for recovery. */
   readonly owner: string;

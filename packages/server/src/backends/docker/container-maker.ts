@@ -26,7 +26,7 @@ export interface MakerOptions {
   readonly runtime?: string | undefined;
   /** The engine's network for sandboxes with network access; absent: none. */
   readonly network?: string | undefined;
-  /** What sandboxes may mount; nothing by default. */
+  /** Host paths that sandboxes may mount; none by default. */
   readonly allowedMounts?: readonly AllowedMount[];
 }
 

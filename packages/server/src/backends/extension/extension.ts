@@ -3,9 +3,9 @@ import type { AcquireRequest, CostEstimate, ExecCommand, Health, SandboxEnd, Sna
 import type { Progress } from "../../support/call-options.ts";
 
 /**
- * The contract of extensions: three hooks make a provider of sandboxes, every further hook adds an ability. What has no
- * hook is `not_supported` before anything happens. `ExtensionBackend` makes a backend of an extension; docs/reference/extensions.md
- * has a whole example.
+ * The contract of extensions: three hooks make a provider of sandboxes, and every further hook adds a capability. A call
+ * without a hook fails with `not_supported` before anything happens. `ExtensionBackend` turns an extension into a
+ * backend; docs/reference/extensions.md has a complete example.
  *
  * A hook reports a failure by throwing, best a SandboxerError; anything else becomes `backend_unavailable`.
  */

@@ -46,8 +46,8 @@ interface Place {
 
 /**
  * Sandboxes in memory: a real implementation of the contract without a host process, for tests that take milliseconds.
- * What runs inside is in `programs/compile.ts`. Of the limits, `processes`, `diskBytes` and `fileBytes` hold; `cpus`
- * and `memoryBytes` have nothing to act on. At most 256 started processes are kept, 1 MiB of unread output for each.
+ * `programs/compile.ts` lists the supported programs. The limits `processes`, `diskBytes` and `fileBytes` are enforced;
+ * `cpus` and `memoryBytes` have no effect. At most 256 started processes are kept, 1 MiB of unread output for each.
  */
 export class FakeBackend implements SandboxBackend {
   readonly name: string;

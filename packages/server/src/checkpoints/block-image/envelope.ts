@@ -3,9 +3,9 @@ import { stateFields } from "../image-format.ts";
 import { isPackId, LARGEST_PACK_BYTES } from "../packs/pack-names.ts";
 
 /**
- * Image formats 2 and 3: one file that says which blocks a saved state is made of, and has the few that are not in packs.
- * COMPATIBILITY.md describes it byte by byte. Format 3 differs in the ids of its packs, which say whose they are: a server
- * that does not know that must not take blocks from them.
+ * Image formats 2 and 3: one file that lists the blocks of a saved state, and contains the few that are not in packs.
+ * COMPATIBILITY.md describes it byte by byte. Format 3 differs in the ids of its packs, which name their owner: a server
+ * that does not support that must not use blocks from them.
  *
  *   header    16 bytes: magic, format, zeros
  *   blocks    those that are in the image itself

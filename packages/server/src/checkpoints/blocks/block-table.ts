@@ -16,7 +16,7 @@ export const CODEC = { zero: 0, raw: 1, zstd: 2, difference: 3 } as const;
 export type Codec = (typeof CODEC)[keyof typeof CODEC];
 
 export interface BlockEntry {
-  /** Of the block's own bytes. */
+  /** The digest of the block's own bytes. */
   readonly sha256: Uint8Array;
   /** Where its stored bytes are: a pack by its index in the image's list, or {@link IN_IMAGE}. */
   readonly pack: number;

@@ -18,7 +18,7 @@ const WORD_WEIGHT = 1 / 1000;
 /** With less in common a difference is not worth trying. */
 const SMALLEST_SHARE = WORD_WEIGHT / 4;
 const MOST_PLACES = 4;
-/** Of the 64 pages of a block. */
+/** Out of the 64 pages of a block. */
 const SAMPLED_PAGES = 8;
 const INCOMPRESSIBLE_SHARE = 0.98;
 /** A dependent block must save at least this much compared to an independent one. */

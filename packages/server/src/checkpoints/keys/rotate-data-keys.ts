@@ -4,7 +4,7 @@ import { dataKeyIdOf, DATA_KEYS_FOLDER, type StoredDataKey, wrappedFolder, wrapp
 import type { MasterKey } from "./master-key.ts";
 import { type MasterKeys, presentName } from "./master-keys.ts";
 import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
-import { changeIfNamed, wrapAnew } from "./wrap-anew.ts";
+import { changeIfNamed, rewrapDataKey } from "./rewrap-data-key.ts";
 
 export interface RotateOptions {
   /** False: only report what would be done. */
@@ -76,7 +76,7 @@ async function rotate(
   }
   const bytes = unwrapWith(old, id, wrapped);
   if (!apply) return isCurrent ? "current" : "rewrapped";
-  const after = isCurrent ? await rename(store, cell, name) : await wrapAnew(store, cell, { name, master, bytes });
+  const after = isCurrent ? await rename(store, cell, name) : await rewrapDataKey(store, cell, { name, master, bytes });
   // The key was removed meanwhile: then the new blob is removed too, so that nothing can be read.
   if (after === undefined || after.state === "removed") await removeDataKey(store, id);
   // Another rotation was faster. If it used another key, that one counts, and must be known here to continue.

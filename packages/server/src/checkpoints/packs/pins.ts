@@ -39,13 +39,13 @@ export interface PackPin {
 /**
  * Keeps packs from collection while an image is written that will name them.
  *
- * The order is what makes it hold. A collection says which packs it condemns, then looks at the pins, then at the images,
- * and removes what none of them names. A writer pins, then looks at what is condemned, then whether its base is there, and
- * removes the pin only when its own image is there. One that looks too early to see a pack condemned had pinned before:
- * the collection then sees the pin or, when that has gone, the image. One that looks while it is condemned does not use
- * it. And one that looks after that sees the base later than the collection saw the images: if the base is there, it was
- * there then, and names the packs. That a pack goes from image to image behind the collection's back is why it must say
- * what it condemns.
+ * The order makes this safe. A collection writes which packs it condemns, then reads the pins, then the images, and
+ * removes packs that none of them references. A writer pins, then reads the verdicts, then checks that its base exists,
+ * and removes the pin only when its own image exists. A writer that reads too early to see a verdict had pinned before:
+ * the collection then sees the pin or, if that was removed, the image. A writer that reads during the verdict does not
+ * use the pack. A writer that reads after it checks the base later than the collection read the images: if the base
+ * exists, it existed then, and references the packs. Verdicts are needed because a pack can move from image to image
+ * without the collection noticing.
  */
 export class PackPins {
   readonly #store: ObjectStore;

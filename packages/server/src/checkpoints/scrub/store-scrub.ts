@@ -40,7 +40,7 @@ export interface ScrubResult {
   readonly bytes: number;
   readonly damagedBlocks: readonly DamagedBlock[];
   readonly missingPacks: readonly { readonly pack: string; readonly images: ReadonlySet<string> }[];
-  /** The images that were looked at. */
+  /** The checked images. */
   readonly looked: ReadonlySet<string>;
   /** Every image with a problem, including locked ones. */
   readonly problems: ReadonlyMap<string, ImageProblem>;
@@ -49,12 +49,11 @@ export interface ScrubResult {
 }
 
 /**
- * A look at saved states. It goes image by image, those that share packs one after the other, with a set of the blocks
- * that were found whole: one table at a time is in memory, and what is known of a pack goes with the last image that
- * names it. The other way round, pack by pack, would need the tables of all images at once: only they say what is in a
- * pack.
+ * Checks saved states image by image, with a set of the blocks that were found intact. Images that share packs are
+ * adjacent: one table at a time is in memory, and knowledge about a pack is dropped with its last image. Checking pack
+ * by pack would need the tables of all images at once, because only they describe the contents of a pack.
  *
- * Packs of a store that is elsewhere are fetched for this alone: a copy that lies here says nothing of the store.
+ * Packs of a remote store are fetched for this check: a local copy says nothing about the store.
  */
 export class StoreScrub {
   readonly pace: Pace;

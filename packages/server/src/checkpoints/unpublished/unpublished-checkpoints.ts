@@ -37,14 +37,14 @@ export interface UnpublishedOptions {
 export type UnpublishedOwner = Pick<UnpublishedRecord, "owner" | "replaces">;
 
 /**
- * The checkpoints that servers of this machine could not bring to the store before they ended. Each is a whole image, in
- * the form in which a store has it and encrypted as it would be there, in a folder of its own:
+ * The checkpoints that servers of this machine could not publish before they ended. Each is a complete image, in the form
+ * of a store and encrypted as it would be there, in a folder of its own:
  *
- *   {folder}/{process}/lock                            held by the process that keeps or publishes them, and by its death free
- *   {folder}/{process}/{sandbox_id}/checkpoint.json    what it is; not there: it was not written to its end
+ *   {folder}/{process}/lock                            held by the process that keeps or publishes them; free after its death
+ *   {folder}/{process}/{sandbox_id}/checkpoint.json    the record; missing if the checkpoint is incomplete
  *   {folder}/{process}/{sandbox_id}/store/             a directory store with this one image
  *
- * COMPATIBILITY.md says what is in them.
+ * COMPATIBILITY.md describes their contents.
  */
 export class UnpublishedCheckpoints {
   readonly path: string;

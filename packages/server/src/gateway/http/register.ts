@@ -21,15 +21,15 @@ export interface RegisterOptions {
 }
 
 /**
- * Puts every route of the table on the HTTP server. The way of a call, in this order:
+ * Registers every route of the table. The steps of a call, in this order:
  *
- * 1. `authorize`, before the body is read: who may not call sends nothing.
- * 2. `relay`: the server that has the sandbox answers, where the client allows that. Else
+ * 1. `authorize`, before the body is read: an unauthorized caller sends nothing.
+ * 2. `relay`: the server that owns the sandbox handles the call, if the client allows that. Otherwise:
  * 3. The route's schemas check path, query and body.
  * 4. `readCall` reads the headers.
- * 5. `begin`: a repeated Idempotency-Key has what the first one has; else the operation opens, the handler works, the
- *    operation ends, the audit log gets its line.
- * 6. The answer: the operation (respond-async), a stream, or JSON.
+ * 5. `begin`: a repeated Idempotency-Key gets the first result; otherwise the operation opens, the handler runs, the
+ *    operation ends, and the audit log gets its line.
+ * 6. The response: the operation (respond-async), a stream, or JSON.
  */
 export function registerRoutes(app: FastifyInstance, options: RegisterOptions): void {
   for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {

@@ -36,7 +36,7 @@ export async function listSandboxPage(
 ): Promise<SandboxPage> {
   const items: SandboxRecord[] = [];
   const damaged: DamagedSandbox[] = [];
-  // Those after the last item are on the next page, if there is one.
+  // Entries after the last item are on the next page, if there is one.
   const late: DamagedSandbox[] = [];
   for await (const found of sandboxesAfter(context, filter, after)) {
     if (isDamaged(found)) (items.length === limit ? late : damaged).push(found);

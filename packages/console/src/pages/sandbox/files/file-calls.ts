@@ -68,7 +68,7 @@ export interface Found {
 
 const MAX_LINKS = 40;
 
-/** What a path leads to. */
+/** Resolves a path to its target. */
 export async function find(id: string, path: string, signal_?: AbortSignal): Promise<Found> {
   const first = await stat(id, path, signal_);
   let entry = first;

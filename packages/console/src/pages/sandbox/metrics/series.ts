@@ -1,7 +1,7 @@
 import type { SandboxUsage } from "@sandboxer/client";
 import { formatBytes } from "../../../format/bytes.ts";
 
-/** One thing that is measured, over time. */
+/** One measured value over time. */
 export interface Measure {
   readonly title: string;
   /** Seconds since 1970. */

@@ -164,7 +164,7 @@ export function measureTerminal(container: HTMLElement, fontSize: number): PtySi
   try {
     withNonce(() => terminal.open(place));
     const size = fit.proposeDimensions();
-    // One that is not shown has no size.
+    // A hidden terminal has no size.
     if (size === undefined || !(size.rows >= 1 && size.cols >= 1)) return undefined;
     return { rows: size.rows, columns: size.cols };
   } finally {

@@ -37,7 +37,7 @@ export function marksOf(events: readonly EventRecord[], operations: readonly Ope
     else if (type === "sandbox.thawed") marks.push(thawed(event, frozen.pop()));
     else marks.push(eventMark(event));
   }
-  // Those without an end yet.
+  // Marks without an end yet.
   for (const mark of [...running.values(), ...frozen]) marks.push({ ...mark, endMs: undefined });
   return marks.toSorted((a, b) => a.startMs - b.startMs);
 }

@@ -1,4 +1,4 @@
-/** The time that is looked at. */
+/** The visible time range. */
 export interface Range {
   readonly startMs: number;
   readonly endMs: number;

@@ -1,10 +1,10 @@
 import { quoteForShell } from "../../../support/shell-quote.ts";
 
 /**
- * What runs a program for us inside a session. A session of the daemon keeps lines of text: it adds newlines, drops
- * empty bytes, cannot end stdin and keeps output without a bound. So a program's bytes travel as base64 in lines, its
- * stdin comes as commands, and it waits when nobody takes its output. Needs sh, base64, cat, dd, env, mkfifo and
- * setsid, and tr for a pause. https://www.daytona.io/docs/en/process-code-execution/#sessions
+ * The script that runs a program inside a session. A session of the daemon keeps lines of text: it adds newlines, drops
+ * NUL bytes, cannot end stdin and keeps unbounded output. So a program's bytes are sent as base64 lines, its stdin comes
+ * as commands, and it waits when its output is not read. Needs sh, base64, cat, dd, env, mkfifo and setsid, and tr for
+ * a pause. https://www.daytona.io/docs/en/process-code-execution/#sessions
  *
  * | line from inside | meaning |
  * |---|---|

@@ -1,8 +1,9 @@
 import type { OutputStream } from "../../output/output-log.ts";
 
 /**
- * What the front ends (bash, Python, JavaScript) compile to: a flat list of instructions with jumps, so that a program
- * in the middle of a loop or a sleep is a counter, some variables and the progress of one instruction: plain JSON.
+ * The common target of the front ends (bash, Python, JavaScript): a flat list of instructions with jumps, so that a
+ * program in the middle of a loop or a sleep is a counter, some variables and the progress of one instruction: plain
+ * JSON.
  */
 export type Language = "bash" | "python" | "node";
 export type Value = string | number | boolean | null;

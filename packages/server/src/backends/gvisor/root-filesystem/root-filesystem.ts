@@ -1,7 +1,7 @@
 /**
- * What a sandbox sees as `/`. It is never written to: each sandbox has a writable layer of its own above it.
+ * The root filesystem of a sandbox. It is never written to: each sandbox has its own writable layer above it.
  *
- * An image holds no copy of it, so the same content has to be there at a restore; `identity` is how that is known.
+ * An image contains no copy of it, so the same content must exist at a restore; `identity` is compared.
  */
 export interface RootFilesystem {
   /** As the user named it: `host`, `dir:…`, `tar:…`, `docker:…`, `oci:…`. */

@@ -120,7 +120,7 @@ function extrasOf({ requirements }: StoredSnapshot, { keeps }: SandboxBackend): 
   return { hard_links: counted(links, keeps?.hardLinks), xattrs: counted(xattrs, keeps?.extendedAttributes) };
 }
 
-/** What was really kept, which only the target file system could say. */
+/** The result of the restore, which only the target file system could determine. */
 export function withLost(carried: Carried, lost: LostExtras | undefined): Carried {
   const counted = (count: Carried["xattrs"], missing: number): Carried["xattrs"] =>
     count === null ? null : { kept: Math.max(0, count.kept + count.lost - missing), lost: missing };

@@ -91,7 +91,7 @@ function readExpansion(code: string, at: number): Expansion {
   return { expression: literal("$"), length: 1 };
 }
 
-/** Of commands inside `$( )` only these: they need no process. */
+/** The commands that are allowed inside `$( )`: they need no process. */
 function substitution(command: string): { expression: Expression; range?: Word["range"] } {
   if (command === "pwd") return { expression: { kind: "system", what: "workingFolder" } };
   const [name, ...texts] = command.split(/\s+/);

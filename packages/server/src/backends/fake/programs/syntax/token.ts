@@ -3,9 +3,9 @@ import type { Value } from "../instruction.ts";
 export interface Token {
   readonly type: "name" | "literal" | "template" | "symbol" | "newline" | "indent" | "dedent" | "end";
   readonly text: string;
-  /** Of a literal. */
+  /** The value of a literal. */
   readonly value?: Value;
-  /** Of a template: text and code in turns. */
+  /** The parts of a template: text and code alternately. */
   readonly parts?: readonly { readonly text?: string; readonly code?: string }[];
 }
 

@@ -16,7 +16,7 @@ export interface NewWrapping {
  * before it exists, read back before it counts. So a blob that a cell no longer names or announces is never named
  * again, and may be removed at any time. Returns the resulting cell; if two run, one is first, and the other sees it.
  */
-export async function wrapAnew(
+export async function rewrapDataKey(
   store: ObjectStore,
   read: StoredDataKey,
   { name, master, bytes }: NewWrapping,
