@@ -13,7 +13,7 @@ export const LABELS = {
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** The creator of sandboxes. */
+/** The server that creates sandboxes. */
 export interface Maker {
   /** The installation, for recovery. */
   readonly owner: string;

@@ -18,7 +18,7 @@ const mounts = z
 
 export const EngineInfo = z.object({
   ServerVersion: z.string(),
-  /** The architecture of the engine's machine. */
+  /** The kernel of the engine's machine. */
   KernelVersion: z.string().default(""),
   /** The engine's data folder, on its machine. */
   DockerRootDir: z.string().default(""),
