@@ -5,7 +5,7 @@ import { formatTable, visible } from "./table.ts";
 const NAMES: Readonly<Record<GarbageKind, string>> = {
   destroyed: "data of deleted sandboxes",
   "lost-sandbox": "sandboxes that died with their server",
-  unpublished: "unfinished checkpoints",
+  unpublished: "unpublished checkpoints",
   "past-retention": "checkpoints beyond retention",
   "removal-mark": "markers of removed checkpoints",
   snapshot: "snapshots that are unfinished or lost their name",

@@ -54,7 +54,7 @@ test("says what would go and changes nothing", async () => {
   expect(io.out()).toBe(
     [
       "what                          count  size",
-      "unfinished checkpoints        1      4.0 KiB",
+      "unpublished checkpoints       1      4.0 KiB",
       "checkpoints beyond retention  1      1.0 KiB",
       "",
       "5.0 KiB can be freed. Nothing was changed. Run the command again with --apply to remove this.",
