@@ -13,7 +13,7 @@ export function addRestoreOptions(command: Command): Command {
     .addOption(pairOption("-l, --label <KEY=VALUE>", "label"))
     .addOption(pairOption("-e, --env <KEY=VALUE>", "environment variable"))
     .addOption(pairOption("--input <KEY=VALUE>", "value of a profile parameter"))
-    .addOption(new Option("--ttl <DURATION>", "delete it after this long, such as 90s or 4h").argParser(duration))
+    .addOption(new Option("--ttl <DURATION>", "expire it after this long, such as 90s or 4h").argParser(duration))
     .addOption(
       new Option("--idle-timeout <DURATION>", "pause or drop it after this long without activity").argParser(duration),
     )
