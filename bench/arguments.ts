@@ -2,13 +2,13 @@ import { parseArgs } from "node:util";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** How much is done: for the record, for a first look in some minutes, or only to see that it works. */
+/** The effort: full measurements, a quick first look of some minutes, or a smoke test. */
 export type Effort = "full" | "quick" | "smoke";
 
 export interface BenchArguments {
   readonly runscPath: string | undefined;
   readonly effort: Effort;
-  /** Absent: as the effort says. */
+  /** Absent: depends on the effort. */
   readonly liveCount: number | undefined;
   readonly outDirectory: string;
   readonly writeDocs: boolean;
@@ -31,7 +31,7 @@ export function usage(groups: readonly string[]): string {
 `;
 }
 
-/** Throws what to tell the user. */
+/** Throws a message for the user. */
 export function parseArguments(argv: readonly string[], groups: readonly string[]): BenchArguments {
   const { values } = parseArgs({
     args: [...argv],
@@ -60,7 +60,7 @@ export function parseArguments(argv: readonly string[], groups: readonly string[
   };
 }
 
-/** The command that measures the same; where results go is nobody's business. */
+/** The command that repeats the measurement, without the output folder. */
 export function describeArguments({ runscPath, effort, liveCount, only }: BenchArguments): string {
   const options = [
     ...(runscPath === undefined ? [] : [`--runsc ${basename(runscPath)}`]),

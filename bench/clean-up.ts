@@ -1,11 +1,11 @@
 type Step = () => Promise<void> | void;
 
-/** What has to be undone, newest first, at the end or on SIGINT and SIGTERM. Every step is tried. */
+/** Clean-up steps, newest first, run at the end or on SIGINT and SIGTERM. Every step is tried. */
 export class CleanUp {
   readonly #steps = new Set<Step>();
   #running: Promise<void> | undefined;
 
-  /** Gives a function that runs the step now and takes it off the list. */
+  /** Returns a function that runs the step now and removes it from the list. */
   add(step: Step): () => Promise<void> {
     this.#steps.add(step);
     return async () => {

@@ -4,7 +4,7 @@ import type { RawEngine } from "./raw/raw-engine.ts";
 import type { Skipped } from "./result.ts";
 import type { EngineFacts, ServerProcess } from "./server/server-process.ts";
 
-/** What a measurement works with. */
+/** The environment of a measurement. */
 export interface Lab {
   readonly server: ServerProcess;
   readonly engine: EngineFacts;
@@ -12,14 +12,14 @@ export interface Lab {
   /** Fewer repeats and smaller sizes; see {@link Lab.effort}. */
   readonly quick: boolean;
   readonly effort: Effort;
-  /** How many sandboxes the group `density` has live at once; absent: as the effort says. */
+  /** The number of live sandboxes in the group `density`; absent: depends on the effort. */
   readonly liveCount: number | undefined;
-  /** A folder on the disk that the store is on. */
+  /** A folder on the store's disk. */
   readonly scratch: string;
   readonly cleanUp: CleanUp;
-  /** Of the others that take part; whoever starts one notes it. */
+  /** Versions of the other participants; whoever starts one records it. */
   readonly versions: Record<string, string>;
-  /** What a group could not measure and does not tell itself. */
+  /** Skipped measurements that a group does not report itself. */
   readonly skipped: Skipped[];
   readonly progress: (line: string) => void;
 }

@@ -7,11 +7,11 @@ export interface Machine {
   readonly cores: number;
   readonly memoryGiB: number;
   readonly kernel: string;
-  /** Of the folder that stores and images are in. */
+  /** The file system of stores and images. */
   readonly fileSystem: string;
   readonly node: string;
   readonly commit: string;
-  /** Over one minute, at the start and at the end: work of others makes both sides slower, not equally. */
+  /** Over one minute, at the start and at the end: other load makes both sides slower, but not equally. */
   readonly loadAverage: readonly number[];
 }
 

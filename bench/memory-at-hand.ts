@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** An engine writes its image in large pieces, for which the kernel takes memory in its largest pieces; so does this. */
+/** An engine writes its image in large pieces, for which the kernel allocates its largest pages; so does this. */
 const PIECE_BYTES = 4 * 1024 * 1024;
 
 /**
- * The kernel has that much free memory that its machine really holds. A virtual machine that gives free memory back to
- * its host holds none after two seconds, and pays for each page that it takes again: whoever writes a large file right
- * after another one has gone does not, and whoever writes it later does.
+ * Makes the kernel hold that much free memory. A virtual machine that returns free memory to its host holds none after
+ * two seconds, and pays for each page that it takes again: a large file written right after another was removed does
+ * not pay, a later one does.
  */
 export async function haveMemoryAtHand(folder: string, megabytes: number): Promise<void> {
   const path = join(folder, `memory-${randomUUID()}`);

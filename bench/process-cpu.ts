@@ -10,7 +10,7 @@ export interface CpuUse {
   readonly descendantsMs: number;
 }
 
-/** The processor's time that a process and its descendants have had since each began. */
+/** The CPU time of a process and its live descendants since each began. */
 export async function cpuUseOf(pid: number): Promise<CpuUse> {
   let descendantsMs = 0;
   for (const child of await childrenOf(pid)) {
@@ -18,7 +18,7 @@ export async function cpuUseOf(pid: number): Promise<CpuUse> {
     descendantsMs += ownMs + below;
   }
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  // The name of the program comes before the last parenthesis, and may hold anything.
+  // The program's name comes before the last parenthesis, and may contain anything.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { ownMs: (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS, descendantsMs };
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** What a process and all its descendants cost: pages that are shared count by their share. */
+/** The memory of a process and all its descendants: shared pages count by their share. */
 export async function treeMemoryMiB(pid: number): Promise<number> {
   let total = await ownMemoryMiB(pid);
   for (const child of await childrenOf(pid)) total += await treeMemoryMiB(child);

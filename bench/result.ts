@@ -2,7 +2,7 @@ import { ratiosOf, type Summary } from "./statistics.ts";
 
 export type Unit = "ms" | "MB/s" | "MiB" | "MB" | "%" | "/s";
 
-/** Of these, more is better. */
+/** More of these is better. */
 const MORE_IS_BETTER: ReadonlySet<Unit> = new Set<Unit>(["MB/s", "/s"]);
 
 /** What the issue asks for, as a bound on a ratio. */
@@ -50,7 +50,7 @@ export interface Curve {
   readonly x: string;
   readonly y: Unit;
   readonly series: readonly Series[];
-  /** What the reader has to know: how it was measured, where it was stopped and why. */
+  /** Notes for the reader: how it was measured, where it stopped and why. */
   readonly notes: readonly string[];
 }
 
@@ -71,13 +71,13 @@ export interface RequestCount {
   readonly byKind: Readonly<Record<string, number>>;
 }
 
-/** What could not be measured, and why. */
+/** A skipped measurement, and the reason. */
 export interface Skipped {
   readonly what: string;
   readonly why: string;
 }
 
-/** What a group of measurements has found out. */
+/** The results of a group of measurements. */
 export interface Findings {
   readonly comparisons: readonly Comparison[];
   readonly contests: readonly Contest[];
@@ -125,7 +125,7 @@ export function meetsAim(contest: Contest): boolean | undefined {
   return aim.bound === "at most" ? ratio <= aim.ratio : ratio >= aim.ratio;
 }
 
-/** Whether the first side is worse than another one by more than what a measurement on a shared machine can tell. */
+/** Whether the first side is worse than another one by more than the noise on a shared machine. */
 export function losesTo(contest: Contest, other: Side): boolean {
   const ratio = ratioTo(contest, other)?.median;
   if (ratio === undefined) return false;

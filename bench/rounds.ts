@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { summarize, type Summary } from "./statistics.ts";
 
-/** So that what one side still does after its last answer is not charged to the other. */
+/** So that one side's work after its last answer is not charged to the other. */
 const PAUSE_MS = 250;
 
 export interface Pair {
@@ -10,8 +10,8 @@ export interface Pair {
 }
 
 /**
- * Does both sides once in each round, so that both meet the same state of the machine; every second round the other one
- * goes first. The first round warms both up and does not count.
+ * Runs both sides once per round, so that both meet the same state of the machine; every second round the other one
+ * goes first. The first round warms up and does not count.
  */
 export async function measurePair(
   rounds: number,

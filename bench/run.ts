@@ -22,7 +22,7 @@ if (argv.includes("--help")) {
   }
 }
 
-/** Reports are written after each group, so that what was measured stays when a later one is stopped. */
+/** Reports are written after each group, so that results survive if a later one is stopped. */
 async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
   const loadAtStart = loadNow();
   const date = new Date().toISOString();
@@ -56,7 +56,7 @@ async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
   }
 }
 
-/** One group that cannot be measured does not take the others along. */
+/** A failing group does not affect the others. */
 function failed(name: string, error: unknown): Partial<Findings> {
   process.exitCode = 1;
   const why = error instanceof Error ? error.message : String(error);

@@ -19,8 +19,8 @@ export function summarize(values: readonly number[]): Summary {
 }
 
 /**
- * How many times the other one, with its spread. Both sides do their work in the same rounds, so the ratio of each round
- * counts; where the rounds do not match, the medians do, and the spread is what the extremes allow.
+ * The ratio to the other side, with its spread. Both sides run in the same rounds, so the ratio of each round counts;
+ * if the rounds do not match, the medians do, and the spread is what the extremes allow.
  */
 export function ratiosOf(one: Summary, other: Summary): Summary {
   if (one.count === other.count) return summarize(one.values.map((value, at) => value / (other.values[at] ?? NaN)));
@@ -45,7 +45,7 @@ export function summarizePhases(records: readonly Readonly<Record<string, number
   );
 }
 
-/** Of values in order; between two of them, as far as the share says. */
+/** A quantile of sorted values, interpolated. */
 export function quantile(sorted: readonly number[], share: number): number {
   const at = share * (sorted.length - 1);
   const lower = sorted[Math.floor(at)] ?? Number.NaN;

@@ -1,6 +1,6 @@
 import type { Lab } from "../lab.ts";
 
-/** Measures one place after the other; where one fails, the curve ends there, and the report says why. */
+/** Measures one point after the other; a failure ends the curve, and the report says why. */
 export async function asFarAsItGoes(
   lab: Lab,
   places: readonly number[],

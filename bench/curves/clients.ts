@@ -10,7 +10,7 @@ import { asFarAsItGoes } from "./as-far-as.ts";
 import { Points } from "./points.ts";
 import { NOTHING_AHEAD } from "../server/warm-server.ts";
 
-/** What the clients ask for, and of whom. */
+/** The requests of the clients, and their server. */
 interface Kind {
   readonly name: string;
   readonly kind: LoadRequest["kind"];

@@ -14,10 +14,10 @@ import { asFarAsItGoes } from "./as-far-as.ts";
 import { Points } from "./points.ts";
 
 const KIND = "random bytes";
-/** One more than this takes minutes, and is measured once. */
+/** Larger sizes take minutes, and are measured once. */
 const LARGE_MB = 1000;
 
-/** How saving and restoring grow with the memory that a sandbox holds, from 1 MB to 4 GB. */
+/** How saving and restoring grow with a sandbox's memory, from 1 MB to 4 GB. */
 export async function measureImageSizes(lab: Lab): Promise<Partial<Findings>> {
   const sizes = byEffort(lab, { full: [1, 16, 128, 512, 4096], quick: [1, 16, 128], smoke: [1, 8] });
   const [times, bytes] = [new Points(), new Points()];
@@ -112,7 +112,7 @@ async function raw(lab: Lab, megabytes: number, times: Points): Promise<void> {
   await rm(image, { recursive: true });
 }
 
-/** The heap, and room for what is beside it. */
+/** The heap, and room for everything else. */
 function memoryMbOf(megabytes: number): number {
   return Math.round(megabytes * 1.25) + 512;
 }

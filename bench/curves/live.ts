@@ -11,10 +11,10 @@ import { Points } from "./points.ts";
 import { NOTHING_AHEAD } from "../server/warm-server.ts";
 
 const CREATES_AT_ONCE = 4;
-/** What has to be left for the machine to go on. */
+/** Memory that must stay free for the machine. */
 const SPARE_MIB = 2048;
 
-/** What a server with many live sandboxes still does in what time, and what they cost. */
+/** Response times and costs of a server with many live sandboxes. */
 export async function measureLive(lab: Lab): Promise<Partial<Findings>> {
   const counts = byEffort(lab, { full: [1, 10, 50, 150, 300, 500], quick: [1, 5, 20], smoke: [1, 3] });
   const dataHome = await mkdtemp(join(lab.scratch, "data-"));
@@ -63,7 +63,7 @@ export async function measureLive(lab: Lab): Promise<Partial<Findings>> {
   };
 }
 
-/** Gives why it was stopped before there were so many. */
+/** Returns why it stopped early. */
 async function fill(server: ServerProcess, sandboxes: string[], count: number): Promise<string | undefined> {
   while (sandboxes.length < count) {
     const available = await availableMiB();

@@ -1,7 +1,7 @@
 import type { Series } from "../result.ts";
 import { summarize } from "../statistics.ts";
 
-/** Collects what was measured at each x, by the names of the series. */
+/** Collects measurements for each x, by series. */
 export class Points {
   readonly #values = new Map<string, Map<number, number[]>>();
 
@@ -11,7 +11,7 @@ export class Points {
     points.set(x, [...(points.get(x) ?? []), ...values]);
   }
 
-  /** In the order in which they came; only those whose names begin so. */
+  /** In the order of arrival; only series with this prefix. */
   series(...prefixes: readonly string[]): Series[] {
     return [...this.#values]
       .filter(([name]) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)))

@@ -12,7 +12,7 @@ import { Points } from "./points.ts";
 const FIRST_EVER = "first page of the list, on a machine that is new to the store";
 const FIRST_LIST = "first page of the list, right after a restart";
 
-/** What a server still does in what time whose store has many sandboxes that rest. */
+/** Response times of a server whose store has many paused sandboxes. */
 export async function measureStored(lab: Lab): Promise<Partial<Findings>> {
   const counts = byEffort(lab, {
     full: [10, 100, 1000, 10_000, 100_000],
@@ -30,7 +30,7 @@ export async function measureStored(lab: Lab): Promise<Partial<Findings>> {
   await asFarAsItGoes(lab, counts, what, async (count) => {
     ids.push(...(await copyHeads(store, ids[0] ?? "", count - ids.length)));
     const place = await newPlace();
-    // The first one of a place has met none of them.
+    // The first server of a point has seen none of them.
     const rounds = 1 + byEffort(lab, { full: 3, quick: 2, smoke: 1 });
     for (let round = 0; round < rounds; round++) {
       const startMs = performance.now();
@@ -60,7 +60,7 @@ export async function measureStored(lab: Lab): Promise<Partial<Findings>> {
   };
 }
 
-/** Makes a sandbox, saves it, and ends the server. */
+/** Creates a sandbox, saves it, and ends the server. */
 async function storeOne(server: ServerProcess): Promise<string> {
   const id = await createSandbox(server);
   await callServer(server, "POST", `/v1/sandboxes/${id}/checkpoint`, {});

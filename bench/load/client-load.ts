@@ -59,7 +59,7 @@ async function load(order: LoadRequest): Promise<LoadResult> {
   return result;
 }
 
-/** Some at a time: a server's queue of connections that it has not taken yet is short. */
+/** A few at a time: a server's accept queue is short. */
 async function openClients({ kind, url, path, clients }: LoadRequest): Promise<Client[]> {
   if (kind === "http") {
     const agent = new Agent({ keepAlive: true, maxSockets: clients });

@@ -6,8 +6,8 @@ import { openStore } from "../../packages/server/src/store/open-store.ts";
 const AT_ONCE = 32;
 
 /**
- * Puts so many sandboxes beside one that is stored, each with a head like its own under another id, and gives their ids.
- * They are written as the server writes heads, but not synced to the disk one by one, which would take an hour.
+ * Puts many sandboxes beside a stored one, each with a copy of its head under another id, and returns their ids. They
+ * are written like the server's heads, but not synced one by one, which would take an hour.
  */
 export async function copyHeads(folder: string, sandboxId: string, count: number): Promise<string[]> {
   const store = await openStore(folder);

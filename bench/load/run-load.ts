@@ -5,7 +5,7 @@ import type { LoadRequest, LoadResult } from "./client-load.ts";
 
 const PROGRAM = fileURLToPath(new URL("./client-load.ts", import.meta.url));
 
-/** In a process of its own, so that clients and measurements do not wait for each other. */
+/** In a separate process, so that clients and measurements do not wait for each other. */
 export async function runLoad(order: LoadRequest): Promise<LoadResult> {
   const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, JSON.stringify(order)], {
     timeout: 180_000,

@@ -125,7 +125,7 @@ function comparison(
   };
 }
 
-/** What others have written is on the disk, so that an fsync waits for its own bytes only. */
+/** Flushes other writes first, so that an fsync waits for its own bytes only. */
 export async function settle(): Promise<void> {
   await promisify(execFile)("sync");
 }

@@ -9,10 +9,10 @@ import { coldRestore, warmRestore } from "./prepared.ts";
 import { rawFirstByte, rounds } from "./raw-first-byte.ts";
 
 const AIM: Aim = { bound: "at most", ratio: 1.15 };
-/** One that was started ahead must beat an engine that has to start. */
+/** A pooled sandbox must beat an engine that has to start. */
 const WARM_AIM: Aim = { bound: "at most", ratio: 1 };
 
-/** Where sandboxes are made, and what is waited for before each. */
+/** Where sandboxes are created, and what each creation waits for. */
 interface Place {
   readonly server: ServerProcess;
   readonly warm: boolean;
@@ -30,7 +30,7 @@ const LANGUAGES: readonly Language[] = [
   { name: "python", code: "print('hello')", args: ["python3", "-u", "-c", "print('hello')"] },
 ];
 
-/** How long it takes from nothing to a sandbox, and to the first output of code in it. */
+/** The time from nothing to a sandbox, and to the first output of code in it. */
 export async function measureCreate(lab: Lab): Promise<Partial<Findings>> {
   const cold: Place = { server: lab.server, warm: false, ready: async () => {} };
   const comparisons = [...(await createsAt(lab, cold)), await coldRestore(lab)];
@@ -58,13 +58,13 @@ async function createsAt(lab: Lab, place: Place): Promise<Comparison[]> {
   return rows;
 }
 
-/** How rows of sandboxes that were started ahead differ from the others. */
+/** How rows of pooled sandboxes differ from the others. */
 function named({ warm }: Place, id: string, title: string): Pick<Comparison, "id" | "title" | "aim"> {
   if (!warm) return { id, title, aim: AIM };
   return { id: `warm-${id}`, title: `${title}, one was started ahead`, aim: WARM_AIM };
 }
 
-/** With what the row says of how many of its requests got one that was started ahead. */
+/** With how many of its requests got a pooled sandbox. */
 async function pairAt({ server, warm }: Place, pair: () => Promise<Pair>): Promise<Pair & { readonly hits: string }> {
   if (!warm) return { ...(await pair()), hits: "" };
   const { result, hits } = await withHitRate(server, pair);

@@ -17,22 +17,22 @@ import { untilAllDoze } from "./until-dozing.ts";
 const CREATES_AT_ONCE = 4;
 const WATCHED_MS = 10_000;
 const CREATE_AIM: Aim = { bound: "at most", ratio: 2 };
-/** What has to be left for the machine to go on. */
+/** Memory that must stay free for the machine. */
 const SPARE_MIB = 2048;
 
-/** How long an answer takes, one value for each repeat. */
+/** Response times, one value per repeat. */
 interface Answers {
   readonly create: number[];
   readonly exec: number[];
   readonly health: number[];
 }
 
-/** What idle sandboxes cost, and what a server that is full of them still does in what time. */
+/** The cost of idle sandboxes, and response times of a server that is full of them. */
 export async function measureDensity(lab: Lab): Promise<Partial<Findings>> {
   const count = lab.liveCount ?? byEffort(lab, { full: 300, quick: 20, smoke: 3 });
   const dataHome = await mkdtemp(join(lab.scratch, "data-"));
   const store = await mkdtemp(join(lab.scratch, "store-"));
-  // Nothing is started ahead: a create is to take what it takes.
+  // No warm pool: a create must take its full time.
   const flags = [`--runsc=${lab.engine.path}`, `--max-sandboxes=${count + 50}`, "--rate-limit=0", NOTHING_AHEAD];
   const server = await startServer({ store, dataHome, flags }, lab.cleanUp);
   const comparisons = await measureIdleCost(lab, server);
@@ -66,7 +66,7 @@ function contestsOf(crowd: Answers, alone: Answers, count: number): Contest[] {
   ];
 }
 
-/** Without sandboxes of its own it asks one that it has made for that. */
+/** A server without sandboxes creates one for this. */
 async function ask(server: ServerProcess, sandboxes: readonly string[] | undefined, repeats: number): Promise<Answers> {
   const answers: Answers = { create: [], exec: [], health: [] };
   const chosen = sandboxes ?? [await createSandbox(server)];

@@ -7,7 +7,7 @@ import { summarize } from "../statistics.ts";
 
 const AIM: Aim = { bound: "at most", ratio: 1 / 30 };
 
-/** How long a smallest command takes in a sandbox that runs. */
+/** The time of a minimal command in a running sandbox. */
 export async function measureExec(lab: Lab): Promise<Comparison[]> {
   lab.progress("Exec round trips");
   const session = await ClientSession.create(lab.server.url);
@@ -64,7 +64,7 @@ export async function measureExec(lab: Lab): Promise<Comparison[]> {
       ),
       aim: AIM,
     },
-    // No aim: a ping runs nothing. It shows what of an exec is the way to the sandbox and back.
+    // No aim: a ping runs nothing. It shows the round trip's share of an exec.
     comparison("ping-agent", "Ping of the agent", "PING frame and its reply; runs no program", values.agentPing),
   ];
 }

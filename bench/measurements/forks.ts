@@ -7,7 +7,7 @@ import { leaveHeap } from "./heap.ts";
 
 const COUNT = 10;
 
-/** What ten forks of one sandbox take up in the store, beside one image of it. */
+/** The store size of ten forks of one sandbox, compared with one image. */
 export async function measureForks(lab: Lab): Promise<Partial<Findings>> {
   const megabytes = byEffort(lab, { full: 100, quick: 50, smoke: 10 });
   lab.progress(`${COUNT} forks of a sandbox with ${megabytes} MB of heap`);

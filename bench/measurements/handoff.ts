@@ -15,11 +15,11 @@ import { NOTHING_AHEAD } from "../server/warm-server.ts";
 const CONFIGURATION = { enable_checkpoint: true, enable_sandbox_handoff: true };
 const RAW = "runsc checkpoint, one plain copy of the bytes, runsc restore, one after the other";
 
-/** A client attaches at one server to a sandbox that lives and prints at another. */
+/** A client attaches at one server to a sandbox that runs and prints at another. */
 export async function measureHandoff(lab: Lab): Promise<Comparison[]> {
   const comparisons: Comparison[] = [];
   const stores = await openBenchStores(lab);
-  // The fake of Google's takes long for what is large, and says nothing of the real one.
+  // The GCS emulator is slow for large objects, which says nothing about the real one.
   for (const store of stores.filter(({ name }) => name === "directory" || (!lab.quick && name.startsWith("S3")))) {
     const address = await store.newStore();
     const servers = [await startOne(lab, address), await startOne(lab, address)] as const;
@@ -33,7 +33,7 @@ export async function measureHandoff(lab: Lab): Promise<Comparison[]> {
 
 async function startOne(lab: Lab, store: string): Promise<ServerProcess> {
   const dataHome = await mkdtemp(join(lab.scratch, "data-"));
-  // An emulator may take longer for a large upload than a newcomer waits by default.
+  // An emulator may take longer for a large upload than the default handoff timeout.
   const flags = [`--runsc=${lab.engine.path}`, "--handoff-timeout=10m", NOTHING_AHEAD];
   return startServer({ store, dataHome, flags }, lab.cleanUp);
 }
@@ -98,7 +98,7 @@ async function measureSize(
   ];
 }
 
-/** The emulators of buckets take long for large ones, which says nothing of real ones. */
+/** Bucket emulators are slow for large objects, which says nothing about real ones. */
 function sizesOf(lab: Lab, { endpoint }: BenchStore): number[] {
   return lab.quick || endpoint !== undefined ? [0, 100] : [0, 100, 500];
 }

@@ -1,4 +1,4 @@
-/** Python code that leaves a process behind which holds that many random bytes, and ends when it has them. */
+/** Python code that leaves a process behind with that many random bytes, and ends when it has them. */
 export function leaveHeap(megabytes: number): string {
   return leaveBehind(`import os, time
 heap = [os.urandom(1000000) for _ in range(${megabytes})]
@@ -6,10 +6,10 @@ open("/tmp/held", "w")
 time.sleep(1e6)`);
 }
 
-/** What a heap that changes is full of. */
+/** The contents of a changing heap. */
 export type HeapKind = "random bytes" | "Python objects";
 
-/** As {@link leaveHeap}; the process changes one percent of what it holds each time it is told to. */
+/** As {@link leaveHeap}; the process changes one percent of its memory on request. */
 export function leaveChangingHeap(kind: HeapKind, megabytes: number): string {
   return leaveBehind(`import gc, os, random, time
 gc.disable()
@@ -23,7 +23,7 @@ while True:
     open("/tmp/changed", "w")`);
 }
 
-/** Python code that tells that process, and ends when it has changed its heap. */
+/** Python code that requests the change, and ends when it is done. */
 export const CHANGE_HEAP = `import os, time
 if os.path.exists("/tmp/changed"): os.remove("/tmp/changed")
 open("/tmp/change", "w")
@@ -32,8 +32,8 @@ while not os.path.exists("/tmp/changed"): time.sleep(0.02)`;
 const OBJECT_BYTES = 570;
 
 /**
- * Changes are spread over the whole heap, which is the hardest case for blocks: single pages of random bytes, single
- * objects among many. Python's collector is off, because it would write to every object by itself.
+ * Changes are spread over the whole heap, the hardest case for blocks: single pages of random bytes, single objects
+ * among many. Python's collector is off, because it would write to every object.
  */
 const HEAPS: Readonly<Record<HeapKind, (megabytes: number) => string>> = {
   "random bytes": (megabytes) => `heap = [bytearray(random.randbytes(1 << 20)) for _ in range(${megabytes})]

@@ -9,9 +9,9 @@ import type { ServerProcess } from "../server/server-process.ts";
 import { summarize } from "../statistics.ts";
 import { untilAllDoze } from "./until-dozing.ts";
 
-/** A program that waits, and is left behind: what it is in does not doze. */
+/** A program that waits in the background: its sandbox does not doze. */
 const LEAVE_WAITING = ["bash", "-c", "setsid sleep infinity > /dev/null 2>&1 < /dev/null &"];
-/** What one tick of all of them together would be: less than that cannot be seen. */
+/** One tick of all of them together: less cannot be measured. */
 const LEAST_MS = 10;
 
 interface Cost {
@@ -23,8 +23,8 @@ interface Cost {
 type Kind = "dozing" | "waiting";
 
 /**
- * What a sandbox costs that does nothing: memory, and the processor's time while nobody asks for anything. With nothing
- * in it but the agent, so that it dozes, and with a program that waits, as raw runsc has.
+ * The cost of an idle sandbox: memory, and CPU time without requests. With only the agent in it, so that it dozes, and
+ * with a waiting program, as raw runsc has.
  */
 export async function measureIdleCost(lab: Lab, server: ServerProcess): Promise<Comparison[]> {
   const count = byEffort(lab, { full: 20, quick: 20, smoke: 3 });
@@ -32,7 +32,7 @@ export async function measureIdleCost(lab: Lab, server: ServerProcess): Promise<
   const watchedMs = byEffort(lab, { full: 15_000, quick: 10_000, smoke: 2_000 });
   lab.progress(`${count} idle sandboxes, for ${watchedMs / 1000} s`);
   const costs: Record<Kind | "raw", Cost[]> = { dozing: [], waiting: [], raw: [] };
-  // Once: after a round the server holds more than an empty one.
+  // Once: after a round the server uses more memory than an empty one.
   const emptyMiB = await treeMemoryMiB(server.pid);
   for (let round = 0; round < rounds; round++) {
     for (const kind of ["dozing", "waiting"] as const) {

@@ -18,7 +18,7 @@ function program(bytes: number): string {
   ].join("\n");
 }
 
-/** How fast the output of code gets to a client that only counts it. */
+/** How fast the output of code reaches a client that only counts it. */
 export async function measureOutput(lab: Lab): Promise<Comparison[]> {
   const bytes = (lab.quick ? 64 : 192) * MEGABYTE;
   lab.progress(`Output of ${bytes / MEGABYTE} MB`);

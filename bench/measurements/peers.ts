@@ -9,7 +9,7 @@ import { openSandboxer } from "../peers/sandboxer-peer.ts";
 import { startBenchDocker } from "../peers/start-docker.ts";
 import type { Contest, Findings, Skipped } from "../result.ts";
 
-/** The same work by everybody who is here, in the same rounds. */
+/** The same work by every available participant, in the same rounds. */
 export async function measurePeers(lab: Lab): Promise<Partial<Findings>> {
   const skipped: Skipped[] = [];
   const peers = await openPeers(lab, skipped);

@@ -7,13 +7,13 @@ import { handedOut, withHitRate, type WarmServer } from "../server/warm-server.t
 import { rawFirstByte, rounds } from "./raw-first-byte.ts";
 
 const HELLO = ["python3", "-u", "-c", "print('hello')"];
-/** What takes its time to prepare, and lives on in the snapshot. */
+/** A slow preparation, which is part of the snapshot. */
 const PREPARE =
   "python3 -c 'import asyncio, json, sqlite3, http.client, time; time.sleep(100000)' > /dev/null 2>&1 & sleep 1";
 const ATTEMPTS = 20;
 const AIM: Aim = { bound: "at most", ratio: 1 };
 
-/** From a snapshot to the output of python in a sandbox that begins with it; the state has to be loaded. */
+/** From a snapshot to the output of python in a new sandbox; the state must be loaded. */
 export function coldRestore(lab: Lab): Promise<Comparison> {
   return restoreRow(lab, lab.server, {
     id: "restore-first-output",
@@ -23,7 +23,7 @@ export function coldRestore(lab: Lab): Promise<Comparison> {
   });
 }
 
-/** The same where the state was loaded ahead. */
+/** The same with a preloaded state. */
 export function warmRestore(lab: Lab, server: WarmServer): Promise<Comparison> {
   return restoreRow(lab, server, {
     id: "warm-restore-first-output",
@@ -43,7 +43,7 @@ export function warmRestore(lab: Lab, server: WarmServer): Promise<Comparison> {
 }
 
 interface Row extends Pick<Comparison, "id" | "title" | "aim"> {
-  /** Only those that got one that was loaded ahead count, and the row says how many did not. */
+  /** Only requests with a preloaded state count, and the row says how many did not. */
   readonly warm: boolean;
   readonly attempt: (restore: () => Promise<number>) => Promise<number>;
 }

@@ -20,7 +20,7 @@ interface TracedServer {
   readonly trace: StoreTrace;
 }
 
-/** What each operation asks of the store. The backend is the fake one: it makes no difference to a store. */
+/** The store requests of each operation. The fake backend makes no difference to a store. */
 export async function countRequests(lab: Lab): Promise<RequestCount[]> {
   const counts = (await openBenchStores(lab)).map((store) => countOn(lab, store));
   return (await Promise.all(counts)).flat();
@@ -76,7 +76,7 @@ async function startPair(lab: Lab, store: BenchStore): Promise<readonly [TracedS
   return [await start(), await start()];
 }
 
-/** What each server has asked for on behalf of somebody, once that is over. */
+/** The requests of each server on behalf of a caller, once they are done. */
 async function quiet(servers: readonly TracedServer[]) {
   const look = () => servers.map(({ trace }) => withoutHousekeeping(trace.requests()));
   for (let seen = -1; ;) {

@@ -14,10 +14,10 @@ interface Checkpoints {
   readonly times: { first: number[]; second: number[] };
 }
 
-/** What the engine writes to: whatever the machine gives it, or memory that the machine has at hand both times. */
+/** The memory that the engine writes to: whatever the machine provides, or memory at hand both times. */
 type Memory = "as it comes" | "at hand";
 
-/** What a second checkpoint of a process costs that has changed one percent of its memory since the first. */
+/** The cost of a second checkpoint after one percent of a process's memory changed. */
 export async function measureSavings(lab: Lab): Promise<Partial<Findings>> {
   const megabytes = byEffort(lab, { full: 500, quick: 200, smoke: 20 });
   const contests: Contest[] = [];

@@ -5,14 +5,14 @@ import { summarize } from "../statistics.ts";
 import { ROW_TITLES, TASKS, type Peer, type RowName, type TaskName } from "./peer.ts";
 
 const LIMIT_MS = 30_000;
-/** The one that is judged; without it there is nothing to compare. */
+/** The judged participant; without it there is nothing to compare. */
 const JUDGED = "sandboxer";
 
 type Values = Record<string, number[]>;
 
 /**
- * One task by everybody, in rounds. The first round warms up and does not count; who fails in any takes no further part,
- * is not in the result, and the reason is kept.
+ * One task by every participant, in rounds. The first round warms up and does not count; a participant that fails drops
+ * out, with its reason.
  */
 export async function contest(
   lab: Pick<Lab, "effort" | "progress">,
@@ -71,7 +71,7 @@ const ROUNDS = {
   memory: { full: 5, quick: 1, smoke: 1 },
 } as const;
 
-/** What hangs is left to the clean-up. */
+/** A hanging participant is left to the clean-up. */
 async function withinLimit<T>(work: Promise<T>): Promise<T> {
   work.catch(() => {});
   const limit = sleep(LIMIT_MS, undefined, { ref: false }).then(() => {

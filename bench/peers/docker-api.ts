@@ -5,7 +5,7 @@ import { EngineHttp, type EngineCall } from "../../packages/server/src/backends/
 
 const API = "/v1.45";
 
-/** What the measurements ask of a Docker engine, over one kept connection. */
+/** The measurements' calls to a Docker engine, over one kept connection. */
 export class DockerApi {
   readonly #http: EngineHttp;
   readonly #runtime: string;
@@ -37,7 +37,7 @@ export class DockerApi {
     return this.#made(call);
   }
 
-  /** What its first process says. */
+  /** The output of its first process. */
   async attach(id: string): Promise<Readable> {
     const path = `${API}/containers/${id}/attach`;
     const query = { stream: 1, stdout: 1, stderr: 1 };
@@ -64,7 +64,7 @@ export class DockerApi {
     await this.#post("/commit", { container: id, repo, tag: "bench" }, {});
   }
 
-  /** The container runs on: one that is to end with it does not with every runtime. */
+  /** The container keeps running: with some runtimes it cannot be ended by the checkpoint. */
   async checkpoint(id: string, name: string): Promise<void> {
     await this.#post(`/containers/${id}/checkpoints`, {}, { CheckpointID: name, Exit: false });
   }

@@ -1,4 +1,4 @@
-/** What each peer is asked to do, and the rows of the report that a task gives. */
+/** The tasks of each peer, and their rows in the report. */
 export const TASKS = {
   run: ["run", "run-ahead"],
   exec: ["exec"],
@@ -20,15 +20,15 @@ export const ROW_TITLES: Readonly<Record<RowName, string>> = {
 };
 
 /**
- * How a peer does a task: each row's work in words, and doing it once, in milliseconds by row. Who has nothing that is
- * started ahead has the value of `run` in both rows.
+ * How a peer does a task: a description of each row's work, and one run, in milliseconds by row. A peer without a warm
+ * pool has the value of `run` in both rows.
  */
 export interface Work {
   readonly what: Readonly<Partial<Record<RowName, string>>>;
   once(): Promise<Partial<Record<RowName, number>>>;
 }
 
-/** One that does the same work as sandboxer. */
+/** A participant that does the same work as sandboxer. */
 export interface Peer {
   readonly name: string;
   /** A text says why it cannot. */
@@ -37,22 +37,22 @@ export interface Peer {
 
 export const SAY_HELLO: readonly string[] = ["bash", "-c", "echo hello"];
 
-/** How much is written and held. */
+/** The sizes of files and memory. */
 export const FILE_MEGABYTES = 100;
 export const HEAP_MEGABYTES = 100;
 
-/** Leaves so many new bytes in a file that commits keep. */
+/** Leaves this many new bytes in a file that commits keep. */
 export const WRITE_FILE: readonly string[] = [
   "sh",
   "-c",
   `head -c ${FILE_MEGABYTES}000000 /dev/urandom > /workspace/data && sync /workspace/data 2> /dev/null; true`,
 ];
 
-/** Says how large that file is. */
+/** Prints the size of that file. */
 export const SAY_FILE: readonly string[] = ["stat", "-c", "%s", "/workspace/data"];
 export const FILE_SAID = `${FILE_MEGABYTES}000000`;
 
-/** Holds the memory, and says a line every 5 ms from then on. */
+/** Holds the memory, and prints a line every 5 ms from then on. */
 export const HOLD_AND_TICK: readonly string[] = [
   "python3",
   "-u",

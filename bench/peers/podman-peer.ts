@@ -13,7 +13,7 @@ const execute = promisify(execFile);
 const IMAGE = "bench-host";
 const LIMIT_MS = 120_000;
 
-/** It writes there whatever folders it is given. */
+/** podman writes there whatever folders it is given. */
 const FOREIGN_FOLDERS = ["/etc/containers/networks", "/var/lib/containers", "/run/containers"];
 
 /** Containers of podman, which has no engine: each step is a command. */
@@ -112,7 +112,9 @@ class Podman {
     await this.call("rm", "--force", "--time=0", id);
   }
 
-  /** Of a new container; the command is not awaited, because it lingers after the end of its container. */
+  /**
+   * The first output of a new container; the command is not awaited, because it lingers after the end of its container.
+   */
   async firstByte(image: string, command: readonly string[], wanted: string): Promise<number> {
     const name = `first-${performance.now().toFixed(0)}`;
     const startMs = performance.now();
@@ -169,7 +171,7 @@ class Podman {
   }
 }
 
-/** Limits that every machine allows: its defaults are higher than some do. */
+/** Limits that every machine allows: podman's defaults are higher. */
 const RUN_FLAGS = [
   "--network=none",
   "--volume=/usr:/usr:ro",

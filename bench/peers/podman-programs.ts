@@ -34,12 +34,15 @@ export interface PodmanPrograms {
   readonly podman: string;
   readonly conmon: string;
   readonly criu: string;
-  /** Has a `criu` for those who call it without the variables of `env`. */
+  /** Has a `criu` for callers without the variables of `env`. */
   readonly criuFolder: string;
   readonly env: Readonly<Record<"PATH" | "LD_LIBRARY_PATH", string>>;
 }
 
-/** Debian's, taken apart in the cache: nothing is installed. Needs the network the first time. Throws why not. */
+/**
+ * Debian's packages, unpacked in the cache: nothing is installed. Needs the network the first time. Throws the reason
+ * on failure.
+ */
 export async function preparePodman({ progress, scratch }: Lab): Promise<PodmanPrograms> {
   if (!existsSync(FOLDER)) {
     progress("Getting podman from Debian");
@@ -82,7 +85,7 @@ async function fetchInto(folder: string): Promise<void> {
   }
 }
 
-/** What CRIU itself says of this kernel. */
+/** CRIU's own check of this kernel. */
 export async function whyNoCriu({ criu, env }: PodmanPrograms): Promise<string> {
   const options = { env: { ...process.env, ...env }, timeout: LIMIT_MS };
   try {

@@ -58,7 +58,7 @@ export async function openSandboxer(lab: Lab): Promise<Peer> {
   };
 }
 
-/** A server that has too much to do starts none ahead. */
+/** An overloaded server fills no pool. */
 async function isReady({ ready }: WarmServer): Promise<void> {
   await Promise.race([ready(), sleep(PATIENCE_MS, undefined, { ref: false })]).catch(() => {});
 }

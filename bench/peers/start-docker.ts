@@ -14,9 +14,8 @@ export interface BenchDocker {
 }
 
 /**
- * An engine of its own, apart from any that this machine may have, with the server's runsc as a second runtime and
- * with checkpoints, which are experimental, turned on; its runtimes find programs, such as CRIU, in `moreFolders`. A text
- * says why there is none.
+ * A separate engine with the server's runsc as a second runtime and with experimental checkpoints turned on; its
+ * runtimes find programs such as CRIU in `moreFolders`. A text says why there is none.
  */
 export async function startBenchDocker(lab: Lab, moreFolders: readonly string[]): Promise<BenchDocker | string> {
   await prepareDebianPrograms(lab.progress);
@@ -37,7 +36,7 @@ function runtimeOf({ engine }: Lab): { path: string; runtimeArgs: string[] } {
     `--platform=${engine.platform}`,
     // Files go to the container's own layer, where a commit finds them.
     "--overlay2=none",
-    // Before 2025 it takes every network namespace of a newer kernel for the host's, and refuses it.
+    // Before 2025 runsc mistakes every network namespace of a newer kernel for the host's, and refuses it.
     ...(/^2024\d{4}/.test(engine.version) ? ["--network=none"] : []),
   ];
   return { path: engine.path, runtimeArgs: flags };

@@ -6,16 +6,16 @@ export interface Spec {
   linux: Record<string, unknown> & { cgroupsPath?: string; resources?: { memory: { limit: number } } };
 }
 
-/** What PID 1 of a raw container is. */
+/** PID 1 of a raw container. */
 export interface Program {
   readonly args: readonly string[];
   /** The server runs programs as this user; its agent, as root. */
   readonly asUser: boolean;
-  /** Instead of what the server gives a sandbox that asks for nothing. */
+  /** Instead of the server's default limits. */
   readonly memoryMb?: number;
 }
 
-/** The configuration of a sandbox that lives in the server, so that the raw one sees the same. */
+/** The configuration of a live sandbox of the server, so that the raw one sees the same. */
 export async function readServerSpec(runDirectory: string): Promise<Spec> {
   for (const instance of await readdir(runDirectory)) {
     const sandboxes = join(runDirectory, instance, "sandboxes");

@@ -12,7 +12,7 @@ export class RawContainer {
   readonly startMs: number;
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
-  /** Kills it and removes what is left; set by the engine. */
+  /** Kills it and removes leftovers; set by the engine. */
   end: () => Promise<void> = async () => {};
 
   private constructor(id: string, input: Socket, output: Socket, startMs: number, child: ChildProcess) {

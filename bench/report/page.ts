@@ -67,7 +67,7 @@ function renderSection(section: Section, results: Results): string[] {
   ];
 }
 
-/** One for those that have the same first side. */
+/** One table for contests with the same first side. */
 function contestTables(contests: readonly Contest[]): string[] {
   const byFirstSide = Map.groupBy(contests, ({ sides }) => sides[0]?.name);
   return [...byFirstSide.values()].flatMap(contestTable);

@@ -27,7 +27,7 @@ export interface Results {
   readonly groups: Readonly<Record<string, GroupResult>>;
 }
 
-/** What was measured now takes the place of what was before; a group that failed does not, where there is a better one. */
+/** New results replace old ones; a failed group does not replace a good one. */
 export function withNewer(before: Results, measured: Results["groups"]): Results {
   const newer = Object.entries(measured).filter(([name, { failed }]) => {
     const older = before.groups[name];

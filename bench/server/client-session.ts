@@ -1,6 +1,6 @@
 type ServerMessage = Readonly<Record<string, unknown>> & { readonly event: string };
 
-/** A WebSocket client as a user would write one. Output is counted, and parsed only where somebody asked for it. */
+/** A WebSocket client as a user would write one. Output is counted, and parsed only on request. */
 export class ClientSession {
   readonly #socket: WebSocket;
   readonly #statuses: string[] = [];
@@ -87,7 +87,7 @@ export class ClientSession {
     await this.status("KILLED");
   }
 
-  /** Waits for a status, and forgets what came before it. */
+  /** Waits for a status, and drops earlier messages. */
   async status(name: string): Promise<void> {
     const wanted = `SANDBOX_${name}`;
     while (!this.#statuses.includes(wanted)) {

@@ -2,7 +2,7 @@ import type { ServerProcess } from "./server-process.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A call of the HTTP interface; throws what the server says is wrong. */
+/** A call of the HTTP API; throws the server's error. */
 export async function callServer(
   { url }: Pick<ServerProcess, "url">,
   method: "GET" | "POST" | "DELETE",
@@ -29,7 +29,7 @@ export async function execIn(
   return String(result["stdout"]);
 }
 
-/** Makes a sandbox that can be saved, and gives its id. */
+/** Creates a sandbox that can be saved, and returns its id. */
 export async function createSandbox(server: Pick<ServerProcess, "url">, body: Json = {}): Promise<string> {
   return String((await callServer(server, "POST", "/v1/sandboxes", body))["id"]);
 }

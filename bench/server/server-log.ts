@@ -2,7 +2,7 @@ import type { Interface } from "node:readline";
 
 export type LogRecord = Readonly<Record<string, unknown>>;
 
-/** The server's structured log, of which the phases of its operations are read. */
+/** The server's structured log, for the phases of its operations. */
 export class ServerLog {
   readonly #records: LogRecord[] = [];
   readonly #text: string[] = [];
@@ -25,7 +25,7 @@ export class ServerLog {
     return this.#text.slice(-20).join("\n");
   }
 
-  /** The first record that fits, once it is there. */
+  /** Waits for the first matching record. */
   async first(fits: (record: LogRecord) => boolean): Promise<LogRecord> {
     for (;;) {
       const found = this.#records.find(fits);
@@ -34,7 +34,10 @@ export class ServerLog {
     }
   }
 
-  /** The phases of an operation on a sandbox, in ms. The record is taken, so that the next one of its kind is found later. */
+  /**
+   * The phases of an operation on a sandbox, in ms. The record is consumed, so that the next one of its kind is found
+   * later.
+   */
   async phases(operation: string, sandboxId: string): Promise<Record<string, number>> {
     const record = await this.first((each) => each["operation"] === operation && each["sandboxId"] === sandboxId);
     this.#records.splice(this.#records.indexOf(record), 1);

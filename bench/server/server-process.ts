@@ -49,7 +49,7 @@ export async function startServer(options: ServerOptions, cleanUp: CleanUp): Pro
       "--port=0",
       `--store=${options.store}`,
       "--idle-timeout=1h",
-      // What a group adds to the store is measured, and must not be mixed with what goes from it meanwhile.
+      // The store's growth is measured, so garbage collection must not run meanwhile.
       "--collect-every=off",
       "--scrub-every=off",
       ...(options.flags ?? []),

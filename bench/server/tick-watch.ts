@@ -6,7 +6,7 @@ export const TICK = [
   "  time.sleep(0.02)",
 ].join("\n");
 
-/** When output came, whichever socket brought it. */
+/** When output arrived, on any socket. */
 export class TickWatch {
   #lastMs: number | undefined;
   #count = 0;
@@ -26,7 +26,7 @@ export class TickWatch {
     return this.#longestGapMs;
   }
 
-  /** Until so many more have come. */
+  /** Waits for this many more. */
   async ticks(more: number): Promise<void> {
     const wanted = this.#count + more;
     while (this.#count < wanted) await this.#wake.promise;

@@ -7,12 +7,12 @@ import { startServer, type ServerProcess } from "./server-process.ts";
 
 const PATIENCE_MS = 60_000;
 
-/** The lab's own server starts nothing ahead, so that others are not measured with what it does meanwhile. */
+/** The lab's own server has no warm pool, so that other measurements are not affected by it. */
 export const NOTHING_AHEAD = "--warm-pool-max=0";
 
-/** A server with sandboxes that were started ahead of the need, as it comes. */
+/** A server with its default warm pool. */
 export interface WarmServer extends ServerProcess {
-  /** Resolves when one is ready and none is being made. */
+  /** Resolves when one is ready and none is being created. */
   readonly ready: () => Promise<void>;
 }
 
@@ -30,12 +30,12 @@ export async function startWarmServer(lab: Lab): Promise<WarmServer> {
   return { ...server, ready: () => untilReady(server) };
 }
 
-/** How many requests have got one that was started ahead. */
+/** How many requests got a pooled sandbox. */
 export async function handedOut(server: Pick<ServerProcess, "url">): Promise<number> {
   return (await poolOf(server)).handed_out;
 }
 
-/** Does something, and tells how many of its requests got one that was started ahead. */
+/** Runs work, and reports how many of its requests got a pooled sandbox. */
 export async function withHitRate<T>(
   server: Pick<ServerProcess, "url">,
   work: () => Promise<T>,
