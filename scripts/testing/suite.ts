@@ -41,11 +41,9 @@ const IN_GO = { GOMAXPROCS: "1", GOGC: "200" };
 
 /** Static checks: they need nothing but the sources and their history. */
 export const STATIC_SUITES: readonly Suite[] = [
-  { ...command("typecheck", "typescript/bin/tsc", "--noEmit", ...ONE_CHECKER), env: IN_GO },
-  {
-    ...command("typecheck-console", "typescript/bin/tsc", "--noEmit", ...ONE_CHECKER, "--project", "packages/console"),
-    env: IN_GO,
-  },
+  typecheck("typecheck"),
+  typecheck("typecheck-console", "--project", "packages/console"),
+  typecheck("typecheck-docs", "--project", "docs/.vitepress"),
   { ...command("lint", "oxlint/bin/oxlint", "--type-aware", "--deny-warnings"), env: IN_GO },
   command("format", "oxfmt/bin/oxfmt", "--check"),
   command("unused", "knip/bin/knip.js"),
@@ -76,6 +74,10 @@ export function vitestSuite(
 
 export function titleOf(suite: Pick<Suite, "name" | "on">): string {
   return suite.on === undefined ? suite.name : `${suite.name} on ${suite.on}`;
+}
+
+function typecheck(name: string, ...rest: readonly string[]): Suite {
+  return { ...command(name, "typescript/bin/tsc", "--noEmit", ...ONE_CHECKER, ...rest), env: IN_GO };
 }
 
 function script(name: string, ...rest: readonly string[]): Suite {
