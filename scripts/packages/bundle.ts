@@ -50,6 +50,7 @@ async function write(
   const { output } = await build.write({
     dir: into,
     chunkFileNames: "[name]-[hash].js",
+    // Not minified: an error that nobody catches prints its line of code, which would be the whole file.
     sourcemap: true,
     // The same wherever the clone is.
     sourcemapPathTransform: (source, map) => `sandboxer:///${relative(ROOT, resolve(dirname(map), source))}`,

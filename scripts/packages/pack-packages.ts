@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { buildPackages } from "./build-packages.ts";
+import { type BuildOptions, buildPackages } from "./build-packages.ts";
 import { packedManifest } from "./manifest.ts";
 import { ROOT } from "./public-package.ts";
 
@@ -15,9 +15,9 @@ export interface PackedPackage {
 }
 
 /** Builds and packs every public package into `folder`, as it is published. The console must have been built. */
-export async function packPackages(folder: string): Promise<readonly PackedPackage[]> {
+export async function packPackages(folder: string, options: BuildOptions = {}): Promise<readonly PackedPackage[]> {
   const stageOf = (name: string): string => join(folder, "staging", name);
-  const built = await buildPackages((published) => join(stageOf(published.folder), "dist"));
+  const built = await buildPackages((published) => join(stageOf(published.folder), "dist"), options);
   const packages: PackedPackage[] = [];
   for (const { published, imported } of built) {
     const stage = stageOf(published.folder);

@@ -3,16 +3,17 @@ import { join } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Outside } from "./support/outside.ts";
+import { Outside, PATIENCE_MS } from "./support/outside.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const TYPES_CHECKER = join(ROOT, "node_modules/@arethetypeswrong/cli/dist/index.js");
+/** They run on the clone's own Node, whatever the packages run on. */
 const COMPILER = join(ROOT, "node_modules/typescript/bin/tsc");
 
 let outside: Outside;
 beforeAll(async () => {
   outside = await Outside.open();
-});
+}, PATIENCE_MS);
 afterAll(() => outside.close());
 
 const packed = (name: string) => {

@@ -2,7 +2,7 @@ import { type SandboxerError } from "@sandboxer/protocol/errors";
 import { anySignal, pause } from "./wire/abort.ts";
 import type { Answer, CallInput, CallOptions, JsonRouteName, StreamRouteName, WireOptions } from "./wire/call-types.ts";
 import { isSandboxerError, neverSent } from "./wire/errors.ts";
-import { isOneShot } from "./wire/request.ts";
+import { httpUrl, isOneShot } from "./wire/request.ts";
 import { backoff } from "./wire/retry.ts";
 import { isRepeatable, ROUTE_TABLE, type PlainRoute } from "./wire/route-table.ts";
 import type { Transport } from "./wire/transport.ts";
@@ -175,10 +175,9 @@ export class SandboxCalls {
 
   /** Whether a server named by another one can be reached and trusted with the key. */
   async #answers(owner: string): Promise<boolean> {
-    const url = URL.parse(owner);
+    const url = httpUrl(owner);
     const home = new URL(this.transport.url);
-    if (url === null || !/^https?:$/.test(url.protocol)) return false;
-    if (home.protocol === "https:" && url.protocol !== "https:") return false;
+    if (url === undefined || (home.protocol === "https:" && url.protocol !== "https:")) return false;
     const look = this.transport.call(
       "getSandbox",
       { params: { id: this.sandboxId } },

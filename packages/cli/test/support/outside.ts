@@ -6,11 +6,16 @@ import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
 import { bootstrap } from "../../../../scripts/bootstrap.mjs";
+import type { BuildOptions } from "../../../../scripts/packages/build-packages.ts";
 import { packPackages, type PackedPackage } from "../../../../scripts/packages/pack-packages.ts";
 import { type LocalRegistry, startLocalRegistry } from "./local-registry.ts";
 
-/** The Node that runs what is installed; `npm run test:oldest-node` names an older one. */
-const NODE = process.env["SANDBOXER_TEST_NODE"] ?? process.execPath;
+/** The Nodes for programs with the SDK, and for the command and the server. `npm run test:oldest-node` names older ones. */
+const { SANDBOXER_TEST_SDK_NODE: SDK_NODE = process.execPath, SANDBOXER_TEST_CLI_NODE: CLI_NODE = process.execPath } =
+  process.env;
+
+/** For building, packing and installing on a machine that has much else to do. */
+export const PATIENCE_MS = 600_000;
 
 /** A folder outside of the clone, and an npm that finds the packed packages there as if they were published. */
 export class Outside {
@@ -24,11 +29,11 @@ export class Outside {
     this.#registry = registry;
   }
 
-  static async open(): Promise<Outside> {
+  static async open(options?: BuildOptions): Promise<Outside> {
     // The console goes into the server's package.
     await bootstrap();
     const folder = await mkdtemp(join(tmpdir(), "sandboxer-outside-"));
-    const packages = await packPackages(join(folder, "packed"));
+    const packages = await packPackages(join(folder, "packed"), options);
     return new Outside(folder, packages, await startLocalRegistry(packages));
   }
 
@@ -47,7 +52,7 @@ export class Outside {
   async run(folder: string, argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
     const [program = "", ...rest] = argv;
     const options = { cwd: folder, env: { ...this.#env, ...env } };
-    const { stdout } = await promisify(execFile)(program === "node" ? NODE : program, rest, options);
+    const { stdout } = await promisify(execFile)(program === "node" ? SDK_NODE : program, rest, options);
     return stdout;
   }
 
@@ -64,7 +69,7 @@ export class Outside {
 
   /** Starts a program that runs until the test has ended. Gives what it has printed when it is ready. */
   async start(folder: string, [program = "", ...argv]: readonly string[], ready: RegExp): Promise<string> {
-    const child = spawn(program === "node" ? NODE : program, argv, {
+    const child = spawn(program === "node" ? CLI_NODE : program, argv, {
       cwd: folder,
       env: this.#env,
       stdio: ["pipe", "pipe", "pipe"],
@@ -90,7 +95,7 @@ export class Outside {
   get #env(): Record<string, string> {
     const path = (process.env["PATH"] ?? "").split(delimiter).filter((entry) => !entry.includes("node_modules"));
     return {
-      PATH: [dirname(NODE), ...path].join(delimiter),
+      PATH: [dirname(CLI_NODE), ...path].join(delimiter),
       HOME: this.folder,
       npm_config_userconfig: join(this.folder, "no-npmrc"),
       npm_config_registry: this.#registry.url,

@@ -21,11 +21,16 @@ export function addressOf(base: string, path: string, { params = {}, query = {} 
 }
 
 export function baseUrl(text: string): URL {
-  const url = URL.parse(text.replace(/^ws/, "http"));
-  if (url !== null && /^https?:$/.test(url.protocol)) return url;
+  const url = httpUrl(text.replace(/^ws/, "http"));
+  if (url !== undefined) return url;
   throw new SandboxerError("bad_request", `"${text}" is not the URL of a server.`, {
     hint: "Use a URL such as http://127.0.0.1:8080.",
   });
+}
+
+/** Undefined when the text is no URL, or one of another protocol. Node 22.0 and older browsers have no `URL.parse`. */
+export function httpUrl(text: string): URL | undefined {
+  return /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
 }
 
 /** Whether the same request can be sent again. */
