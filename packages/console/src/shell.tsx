@@ -14,7 +14,7 @@ import { OperationTray } from "./ui/operation-tray.tsx";
 const SECTIONS = [
   { section: "sandboxes", to: "/", title: "Sandboxes" },
   { section: "lineage", to: "/lineage", title: "Lineage" },
-  { section: "instances", to: "/instances", title: "Instances" },
+  { section: "instances", to: "/instances", title: "Servers" },
 ] as const;
 
 /** The frame of every page: navigation, the server, and the connection state. */

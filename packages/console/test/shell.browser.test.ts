@@ -36,13 +36,13 @@ test("back and forward lead through what was looked at", async () => {
   await open("/");
   await page.getByRole("link", { name: "looked-at" }).click();
   await page.getByRole("heading", { name: "looked-at" }).waitFor();
-  await page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name: "Instances" }).click();
-  await page.getByRole("heading", { name: "Instances" }).waitFor();
+  await page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name: "Servers" }).click();
+  await page.getByRole("heading", { name: "Servers" }).waitFor();
   await page.goBack();
   await page.getByRole("heading", { name: "looked-at" }).waitFor();
   expect(new URL(page.url()).pathname).toBe(`/sandboxes/${sandbox.id}`);
   await page.goForward();
-  await page.getByRole("heading", { name: "Instances" }).waitFor();
+  await page.getByRole("heading", { name: "Servers" }).waitFor();
 });
 
 test("a page whose connections break goes on by itself, with nothing missed", async () => {

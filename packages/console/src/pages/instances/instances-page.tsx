@@ -18,8 +18,8 @@ export function InstancesPage(): JSX.Element {
   return (
     <section class="page">
       <header class="row">
-        <h1>Instances</h1>
-        <CopyAs what="Instances" spellings={() => readSpellings(["instances"], "instances()", "/v1/instances")} />
+        <h1>Servers</h1>
+        <CopyAs what="Servers" spellings={() => readSpellings(["instances"], "instances()", "/v1/instances")} />
       </header>
       {error === undefined ? null : <ErrorBox error={error} />}
       {stored ? null : <WithoutStore />}
