@@ -26,7 +26,7 @@ test("a pinned snapshot is shown as one, and stays until it is unpinned", async 
   expect(await cli.id(["snapshots", "pin", "before"])).toBe(id);
   expect((await cli(["snapshots", "list"])).out).toContain("(pinned)");
   const refused = await cli(["snapshots", "rm", "before"]);
-  expect(refused).toMatchObject({ code: 5, err: expect.stringContaining("sandboxer snapshots unpin") });
+  expect(refused).toMatchObject({ code: 5, err: expect.stringContaining("snapshots unpin") });
   const { items } = await cli.json<{ items: SnapshotInfo[] }>(["snapshots", "unpin", "before"]);
   expect(items).toMatchObject([{ id, pinned: false }]);
   expect((await cli(["snapshots", "rm", "before"])).code).toBe(0);
