@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { dated, newestSection, problemsOf } from "./release/changelog.ts";
-import { git, lastTag, longSubjects, MAX_SUBJECT } from "./release/git.ts";
+import { git, lastTag, longSubjects, MAX_SUBJECT } from "./release/history.ts";
 import { filesAtVersion } from "./release/versions.ts";
 
 const { values } = parseArgs({

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { longSubjects } from "../release/git.ts";
+import { longSubjects } from "../release/history.ts";
 
 const SCRIPT = fileURLToPath(new URL("../release.ts", import.meta.url));
 const SECTION = "### CLI\n- `sandboxer ls` is faster.\n\n### Console\n- The console is blue.";

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { observationsOf } from "./backend-table/observation.ts";
@@ -10,6 +10,9 @@ import { readVitestReport, skippedTestsOf, type VitestReport } from "./vitest-re
 const ROOT = new URL("../..", import.meta.url).pathname;
 /** What Node made of the TypeScript: the suites start hundreds of processes, each of which would do it again. */
 const COMPILED = join(ROOT, "node_modules/.cache/sandboxer/compiled");
+
+/** Notes the processor time of a command and what it waited for; its exit code stays. */
+const TIMED = ["sh", "-c", '"$@"; code=$?; times > "$0"; exit $code'];
 
 /**
  * Runs a suite and counts. Its output is passed through, or, of one that runs beside others, shown when it has ended. A
@@ -25,13 +28,14 @@ export async function runSuite(
   const directory = mkdtempSync(join(tmpdir(), "sandboxer-test-"));
   const reportPath = join(directory, "report.json");
   const outputPath = join(directory, "output");
+  const timesPath = join(directory, "times");
   const outputFile = output === "at the end" ? openSync(outputPath, "w") : undefined;
   const startMs = performance.now();
   try {
     const argv = suite.vitest
       ? [...suite.argv, "--reporter=default", "--reporter=json", `--outputFile.json=${reportPath}`]
       : suite.argv;
-    const exitCode = await run(argv, suite, outputFile ?? "inherit");
+    const exitCode = await run([...TIMED, timesPath, ...argv], suite, outputFile ?? "inherit");
     const said = outputFile === undefined ? "(see above)" : readFileSync(outputPath, "utf8");
     if (outputFile !== undefined) process.stdout.write(heading + said);
     const counts = suite.vitest
@@ -40,7 +44,8 @@ export async function runSuite(
     // A crash, an unhandled rejection or a file that cannot be loaded is a failure that no test reports.
     const failed = exitCode !== 0 ? Math.max(1, counts.failed) : counts.failed;
     const failures = failed > 0 && counts.failures.length === 0 ? [failureOfOutput(title, said)] : counts.failures;
-    return { title, ...counts, failed, failures, elapsedMs: performance.now() - startMs };
+    const elapsedMs = performance.now() - startMs;
+    return { title, ...counts, failed, failures, elapsedMs, processorMs: readTimes(timesPath) };
   } finally {
     if (outputFile !== undefined) closeSync(outputFile);
     rmSync(directory, { recursive: true, force: true });
@@ -79,6 +84,14 @@ function run(argv: readonly string[], suite: Suite, output: "inherit" | number):
     killGroup();
     process.off("exit", killGroup).off("SIGINT", interrupted).off("SIGTERM", interrupted);
   });
+}
+
+/** The second line of a shell's `times` is for the commands that it ran: `1m2.345s 0m0.678s`. */
+function readTimes(path: string): number | undefined {
+  if (!existsSync(path)) return undefined;
+  const [, ofCommands = ""] = readFileSync(path, "utf8").split("\n");
+  const parts = [...ofCommands.matchAll(/(\d+)m([\d.]+)s/g)];
+  return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60_000 + Number(seconds) * 1000, 0);
 }
 
 function readReport(

@@ -20,6 +20,8 @@ export interface SuiteResult {
   readonly passed: number;
   readonly failed: number;
   readonly elapsedMs: number;
+  /** Processor time of the suite and of all that it waited for; without sandboxes and daemons that outlive their parents. */
+  readonly processorMs?: number | undefined;
   /** What failed, to be said at the end. */
   readonly failures?: readonly Failure[];
   /** Tests that a suite left out because of what this machine or this engine cannot do. */

@@ -3,7 +3,8 @@ import type { SuiteResult } from "./suite.ts";
 /** Says what each suite did, then what failed, then the totals alone on the last line. */
 export function summaryOf(results: readonly SuiteResult[]): string {
   const lines = results.flatMap((result) => {
-    const seconds = `${(result.elapsedMs / 1000).toFixed(1)} s`;
+    const processor = result.processorMs === undefined ? "" : `, processor ${(result.processorMs / 1000).toFixed(1)} s`;
+    const seconds = `${(result.elapsedMs / 1000).toFixed(1)} s${processor}`;
     const left = result.skippedTests.length === 0 ? "" : `, ${result.skippedTests.length} skipped`;
     const outcome =
       result.skippedBecause === undefined

@@ -12,12 +12,13 @@ const passed: SuiteResult = {
   passed: 3,
   failed: 0,
   elapsedMs: 1500,
+  processorMs: 2400,
   skippedTests: [{ name: "a gap", isGap: true }],
 };
 
 test("without a failure, the totals follow what each suite did", () => {
   expect(summaryOf([passed])).toBe(
-    "\n== Summary\n  unit: 3 passed, 0 failed, 1 skipped (1.5 s)\n      skipped: a gap\n\n3 passed, 0 failed\n",
+    "\n== Summary\n  unit: 3 passed, 0 failed, 1 skipped (1.5 s, processor 2.4 s)\n      skipped: a gap\n\n3 passed, 0 failed\n",
   );
 });
 

@@ -25,6 +25,14 @@ export function lastTag(root: string): string | undefined {
 }
 
 function introduction(root: string): string | undefined {
-  const commits = git(root, "log", "--diff-filter=A", "--format=%H", "--", "scripts/release/git.ts");
+  const commits = git(
+    root,
+    "log",
+    "--no-renames",
+    "--diff-filter=A",
+    "--format=%H",
+    "--",
+    "scripts/release/history.ts",
+  );
   return commits.split("\n").findLast((commit) => commit !== "");
 }
