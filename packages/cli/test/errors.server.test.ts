@@ -31,7 +31,7 @@ test("an error for programs", () => {
 test("an error that nobody foresaw shows where it happened", () => {
   const io = fakeIo();
   expect(reportError(new TypeError("oops"), false, io)).toBe(1);
-  expect(io.err()).toMatch(/oops[\s\S]*errors\.test\.ts/);
+  expect(io.err()).toMatch(/oops[\s\S]*errors\.server\.test\.ts/);
 });
 
 test.each([
