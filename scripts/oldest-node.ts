@@ -24,8 +24,8 @@ process.exitCode = status ?? 1;
 
 /** `>=22` allows 22.0.0. */
 function oldestFor(folder: string): string {
-  const manifest = PUBLIC_PACKAGES.find((each) => each.folder === folder)?.manifest;
-  const { node = "" } = manifest?.["engines"] as { node?: string };
+  const found = PUBLIC_PACKAGES.find((each) => each.folder === folder);
+  const { node = "" } = (found?.manifest["engines"] ?? {}) as { node?: string };
   const [major = "", minor = "0", patch = "0"] = node.replace(">=", "").split(".");
   return `${major}.${minor}.${patch}`;
 }

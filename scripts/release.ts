@@ -54,6 +54,6 @@ if (problems.length > 0 && !isDryRun) {
   }
   say(`${isDryRun ? "would commit" : "committed"} "${message}" and ${isDryRun ? "tag" : "tagged"} it ${tag} with:\n`);
   say(section.text);
-  say(`\nNext: git push origin main ${tag}, then npm run build and npm publish --workspaces.`);
+  say(`\nNext: git push origin main ${tag}, npm run pack, and npm publish for each tarball in build/packages.`);
   if (problems.length > 0) process.exitCode = 1;
 }
