@@ -72,7 +72,7 @@ describe("installed into an empty folder", () => {
       join(folder, "folders"),
     );
     await writeFile(join(folder, "examples/extension/manifest.yaml"), manifest);
-  });
+  }, PATIENCE_MS);
 
   const serve = async (): Promise<string> => {
     const extensions = ["--extensions", join(folder, "examples/extension/manifest.yaml")];

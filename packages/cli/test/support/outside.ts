@@ -33,8 +33,13 @@ export class Outside {
     // The console goes into the server's package.
     await bootstrap();
     const folder = await mkdtemp(join(tmpdir(), "sandboxer-outside-"));
-    const packages = await packPackages(join(folder, "packed"), options);
-    return new Outside(folder, packages, await startLocalRegistry(packages));
+    try {
+      const packages = await packPackages(join(folder, "packed"), options);
+      return new Outside(folder, packages, await startLocalRegistry(packages));
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
