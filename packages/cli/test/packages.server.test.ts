@@ -7,7 +7,6 @@ import { Outside, PATIENCE_MS } from "./support/outside.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const TYPES_CHECKER = join(ROOT, "node_modules/@arethetypeswrong/cli/dist/index.js");
-/** They run on the clone's own Node, whatever the packages run on. */
 const COMPILER = join(ROOT, "node_modules/typescript/bin/tsc");
 
 let outside: Outside;
