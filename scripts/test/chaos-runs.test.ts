@@ -4,7 +4,7 @@ import { FAULT_NAMES } from "../../packages/server/test/system/chaos/faults/faul
 import { planEpisodes } from "../../packages/server/test/system/chaos/faults/plan.ts";
 import { LONG_RUNS, USUAL_RUNS } from "../testing/chaos-runs.ts";
 
-/** As many as a run of 45 s comes to on a busy machine. */
+/** As many as a run of a minute reaches on a busy machine. */
 const EPISODES = 4;
 
 test("the chaos of npm test has every backend, every store and every fault", () => {
