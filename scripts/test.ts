@@ -82,6 +82,7 @@ const skips = checkSkips(results, ALLOWED_SKIPS);
 if (strict && skips.result !== undefined) results.push(skips.result);
 if (selected.length === 0) for (const line of skips.unused) report(line);
 
+if (results.length === 0) throw new Error(`No suite is called ${selected.join(" or ")}.`);
 process.stdout.write(summaryOf(results));
 process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;
 

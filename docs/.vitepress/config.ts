@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defineConfig, type DefaultTheme } from "vitepress";
-import { repositoryLinks, siteAnchor, siteName } from "./repository-links.ts";
+import { isInSite, repositoryLinks, siteAnchor, siteName } from "./repository-links.ts";
 
 const DOCS = join(import.meta.dirname, "..");
 const BASE = "/docs/";
@@ -20,7 +20,10 @@ export default defineConfig({
   cleanUrls: true,
   srcDir: "..",
   // README.md of the repository is for its front page; that of docs is the site's.
-  srcExclude: ["README.md", "{agent,bench,packages,scripts,test,build}/**", ".github/**"],
+  // Nothing else that happens to lie in the clone becomes a page.
+  srcExclude: readdirSync(join(DOCS, ".."))
+    .filter((name) => !isInSite(name))
+    .flatMap((name) => [name, `${name}/**`]),
   rewrites: siteName,
   cacheDir: "../node_modules/.cache/vitepress",
   // scripts/test/links.server.test.ts checks links, to files of the repository too.

@@ -32,6 +32,11 @@ interface State {
 /** Pages that the site has, besides those of docs. */
 const IN_SITE = /^(docs|examples)\/.*\.md$|^(ARCHITECTURE|CHANGELOG|COMPATIBILITY|CONTRIBUTING|SECURITY)\.md$/;
 
+/** Whether a file or folder at the root of the repository has pages of the site. */
+export function isInSite(name: string): boolean {
+  return IN_SITE.test(name) || IN_SITE.test(`${name}/page.md`);
+}
+
 /** Links of the repository become links of the site. A link to a file that the site does not have becomes text. */
 export function repositoryLinks({ tokens, env }: State): void {
   for (const { children } of tokens) {

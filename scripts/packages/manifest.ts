@@ -21,6 +21,7 @@ export function packedManifest(
   const dependencies = Object.entries(manifest.dependencies ?? {}).filter(([name]) => imported.has(name));
   return {
     ...Object.fromEntries(kept),
+    publishConfig: { access: "public" },
     repository: { ...repository, directory: `packages/${folder}` },
     exports: packedExports(manifest),
     files: ["dist", ...new Set(Object.keys(shipped).map((path) => path.split("/")[0]))],

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, mkdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { type BuildOptions, buildPackages } from "./build-packages.ts";
@@ -16,6 +16,7 @@ export interface PackedPackage {
 
 /** Builds and packs every public package into `folder`, as it is published. The console must have been built. */
 export async function packPackages(folder: string, options: BuildOptions = {}): Promise<readonly PackedPackage[]> {
+  await removeEarlier(folder);
   const stageOf = (name: string): string => join(folder, "staging", name);
   const built = await buildPackages((published) => join(stageOf(published.folder), "dist"), options);
   const packages: PackedPackage[] = [];
@@ -40,4 +41,11 @@ export async function packPackages(folder: string, options: BuildOptions = {}): 
     packages.push({ name, tarball: join(folder, packed?.filename ?? ""), folder: stage });
   }
   return packages;
+}
+
+/** Files of an earlier run would be packed too, and earlier tarballs published. */
+async function removeEarlier(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const tarballs = (await readdir(folder)).filter((name) => /^sandboxer-\w+-.*\.tgz$/.test(name));
+  for (const name of ["staging", ...tarballs]) await rm(join(folder, name), { recursive: true, force: true });
 }

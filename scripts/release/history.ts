@@ -15,7 +15,8 @@ export function git(root: string, ...args: readonly string[]): string {
 export function longSubjects(root: string): string[] {
   const since = lastTag(root) ?? introduction(root);
   if (since === undefined) return [];
-  const log = git(root, "log", "--format=%h %s", `${since}..HEAD`);
+  // Forges write the subjects of merges.
+  const log = git(root, "log", "--no-merges", "--format=%h %s", `${since}..HEAD`);
   return log.split("\n").filter((line) => line.slice(line.indexOf(" ") + 1).length > MAX_SUBJECT);
 }
 

@@ -68,6 +68,10 @@ test("subjects count since the last release", () => {
   const { root, git } = repository();
   expect(longSubjects(root)).toEqual([]);
   git("commit", "--allow-empty", "--quiet", "--message", `${"x".repeat(72)}\n\n${"A long body. ".repeat(20)}`);
+  git("switch", "--quiet", "--create", "side");
+  git("commit", "--allow-empty", "--quiet", "--message", "Short");
+  git("switch", "--quiet", "-");
+  git("merge", "--quiet", "--no-ff", "--message", `Merge ${"0".repeat(40)} into ${"1".repeat(40)}`, "side");
   expect(longSubjects(root)).toEqual([]);
   git("commit", "--allow-empty", "--quiet", "--message", "y".repeat(73));
   expect(longSubjects(root)).toEqual([expect.stringMatching(/^[0-9a-f]+ y{73}$/)]);

@@ -68,7 +68,8 @@ function sendFile(file: ConsoleFile, hashed: boolean, request: FastifyRequest, r
     ...(encoding === undefined ? {} : { "content-encoding": encoding }),
   });
   const known = request.headers["if-none-match"]?.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  if (known?.includes(etag) === true || known?.includes("*") === true) return reply.code(304).send();
+  if (reply.statusCode === 200 && (known?.includes(etag) === true || known?.includes("*") === true))
+    return reply.code(304).send();
   void reply.type(contentType).header("content-length", sizeBytes);
   return request.method === "HEAD" ? reply.send() : reply.send(file.open());
 }

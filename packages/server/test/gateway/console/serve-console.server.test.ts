@@ -183,6 +183,7 @@ test("/docs serves the built documentation with the same policy, and nothing out
     const { status, body } = await raw(server, path, HTML);
     expect([path, status, body.toString()]).toEqual([path, 404, "<title>Not found</title>"]);
   }
+  expect((await raw(server, "/docs/missing", { "if-none-match": "*" })).status).toBe(404);
   expect((await raw(server, "/docs/", { host: "rebound.example" })).status).toBe(403);
 });
 

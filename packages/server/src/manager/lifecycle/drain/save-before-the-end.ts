@@ -199,8 +199,8 @@ class LastSave {
   }
 }
 
-function ownerOf({ durable }: ManagerContext, { id }: LiveSandbox): UnpublishedOwner | undefined {
-  const held = durable.ownership.held(id);
+function ownerOf({ durable }: ManagerContext, sandbox: LiveSandbox): UnpublishedOwner | undefined {
+  const held = durable.ownership.holds(sandbox) ? durable.ownership.held(sandbox.id) : undefined;
   if (held === undefined || held.owner === null) return undefined;
   return { owner: { instance_id: held.owner, epoch: held.epoch }, replaces: held.checkpoint?.name ?? null };
 }
