@@ -36,8 +36,8 @@ const wanted = (name: string): boolean => selected.length === 0 || selected.incl
 const pictures = selected.includes("console") ? "kept" : "none";
 
 const results: SuiteResult[] = [];
-/** How many workers go at once: about half of them wait for something, and a processor without work is lost time. */
-const room = new Room(Math.max(4, Math.ceil(3.5 * availableParallelism())));
+/** How many workers go at once. About half of them wait for something; more of them make tests with short leases wait too long. */
+const room = new Room(Math.max(4, Math.ceil(2.5 * availableParallelism())));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 // The first suites need nothing of what is downloaded and built. One Go build at a time: each takes all processors.
 const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);

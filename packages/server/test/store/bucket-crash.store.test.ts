@@ -41,8 +41,7 @@ for (const server of [minio, fakeGcsServer]) {
     test("kill -9 of a newcomer when the head is claimed: another one restores the same state", async () => {
       const { survivor, doomed } = await pair("the head is claimed", "dieAt", await running().newStore());
       const id = await storedSandbox(survivor);
-      doomed.attach(id);
-      expect(await doomed.exited).toEqual(KILLED);
+      expect(await doomed.attachUntilDead(id)).toEqual(KILLED);
       expect((await headOf(survivor, id)).owner).not.toBeNull();
       await expectTakenOver(survivor, id, "old");
     });

@@ -95,8 +95,7 @@ describe.skipIf(missing !== undefined)("kill -9 on gVisor", () => {
 
   test("of a server that restores, when the image is read: another server restores the same state", async () => {
     const { doomed, id } = await pair("the image is read");
-    doomed.attach(id);
-    expect(await doomed.exited).toEqual(KILLED);
+    expect(await doomed.attachUntilDead(id)).toEqual(KILLED);
     const fresh = survivor.attach(id);
     await fresh.until("RUNNING");
     expect(await contentOf(fresh)).toBe("old");

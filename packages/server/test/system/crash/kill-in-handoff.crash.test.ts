@@ -11,8 +11,7 @@ describe("kill -9 during a restore", () => {
     async (step) => {
       const { survivor, doomed } = await pair(step);
       const id = await storedSandbox(survivor);
-      doomed.attach(id);
-      expect(await doomed.exited).toEqual(KILLED);
+      expect(await doomed.attachUntilDead(id)).toEqual(KILLED);
       expect((await headOf(survivor, id)).owner).not.toBeNull();
       await expectTakenOver(survivor, id, "old");
     },
@@ -42,8 +41,7 @@ describe("kill -9 during a handoff", () => {
     const { survivor, doomed } = await pair("the head is claimed");
     const { client, id } = await survivor.create(HANDOFF);
     await write(client, "new");
-    doomed.attach(id);
-    expect(await doomed.exited).toEqual(KILLED);
+    expect(await doomed.attachUntilDead(id)).toEqual(KILLED);
     expect((await client.untilClosed()).slice(-3)).toEqual(["DELETED", "CHECKPOINTED", 1000]);
     await expectTakenOver(survivor, id, "new");
   });
@@ -52,8 +50,7 @@ describe("kill -9 during a handoff", () => {
     const { survivor, doomed, store } = await pair("the owner is asked");
     const { client, id } = await survivor.create(HANDOFF);
     await write(client, "new");
-    doomed.attach(id);
-    expect(await doomed.exited).toEqual(KILLED);
+    expect(await doomed.attachUntilDead(id)).toEqual(KILLED);
     const third = await startTestServer({ store, leaseTtlMs: LEASE_TTL_MS });
     // As long as the dead one may live, it is the one who waits.
     const fresh = await third.attachWhenFree(id);

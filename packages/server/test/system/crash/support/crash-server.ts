@@ -91,6 +91,19 @@ export class CrashServer {
     return this.connect(`/attach/${sandboxId}`);
   }
 
+  /**
+   * Asks for a sandbox until the process dies of it. On a busy machine a server with a short lease may refuse, or the
+   * store may answer too late for the process to notice its step.
+   */
+  async attachUntilDead(sandboxId: string): Promise<{ code: number | null; signal: string | null }> {
+    for (;;) {
+      const client = this.attach(sandboxId);
+      const exit = await Promise.race([this.exited, client.outcome().then(() => undefined)]);
+      if (exit !== undefined) return exit;
+      if (client.closeCode === undefined) await client.send({ action: "checkpoint" }).untilClosed();
+    }
+  }
+
   kill(signal: "SIGTERM" | "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
     this.#process.kill(signal);
   }
