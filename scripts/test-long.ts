@@ -1,7 +1,7 @@
 /**
- * `npm run test:long`: what takes too long for every `npm test`, one part after the other, in about an hour. The parts are
- * `long` (the model of the ownership protocol), `gvisor` (every test on both engines), `chaos` (every backend on every
- * store), `simulation` and `hostile`; `npm run test:long -- long chaos` runs only those. `--log` adds the outcome to
+ * `npm run test:long`: tests that take too long for every `npm test`, one part after the other. The parts are `long` (the
+ * model of the ownership protocol), `gvisor` (every test on both engines), `chaos` (every backend on every store),
+ * `simulation` and `hostile`; `npm run test:long -- long chaos` runs only those. `--log` adds the outcome to
  * docs/reference/long-runs.md.
  */
 import { execFileSync } from "node:child_process";

@@ -101,7 +101,8 @@ async function runPlanned(planned: Planned): Promise<void> {
   const alone = selected.length === 1 && planned.name !== "gvisor";
   const result =
     "skippedBecause" in planned ? skipped(planned) : await runSuite(planned, alone ? "as it comes" : "at the end");
-  const empty = "skippedBecause" in planned || result.passed + result.failed > 0 ? undefined : "It has no tests.";
+  const empty =
+    "skippedBecause" in planned || result.passed + result.failed > 0 ? undefined : "All of its tests were skipped.";
   results.push(empty === undefined ? result : skipped({ ...planned, skippedBecause: empty }));
 }
 

@@ -14,7 +14,7 @@ export function siteAnchor(heading: string): string {
     .replaceAll(" ", "-");
 }
 
-/** What this needs of markdown-it's tokens. */
+/** The part of markdown-it's tokens that this file uses. */
 interface Token {
   readonly type: string;
   tag: string;

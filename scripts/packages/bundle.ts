@@ -23,8 +23,9 @@ export async function bundle(published: PublicPackage, into: string): Promise<Re
   const isAlone = ([name]: [string, string]): boolean => standalone.includes(name);
   const together = Object.entries(entries).filter((entry) => !isAlone(entry));
   const chunks = await write(published, Object.fromEntries(together), into);
-  for (const [name, file] of Object.entries(entries).filter(isAlone)) await write(published, { [name]: file }, into);
-  await writeLicenses(chunks, into);
+  const alone = Object.entries(entries).filter(isAlone);
+  const whole = await Promise.all(alone.map(([name, file]) => write(published, { [name]: file }, into)));
+  await writeLicenses([...chunks, ...whole.flat()], into);
   return new Set(chunks.flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports]).flatMap(packageOf));
 }
 

@@ -63,7 +63,7 @@ export function vitestSuite(
   on?: string,
   env?: Readonly<Record<string, string>>,
 ): Suite {
-  const argv = [process.execPath, `${NODE_MODULES}vitest/vitest.mjs`, "run", "--project", project, "--passWithNoTests"];
+  const argv = [process.execPath, `${NODE_MODULES}vitest/vitest.mjs`, "run", "--project", project];
   return {
     name: project,
     ...(on === undefined ? {} : { on }),

@@ -131,8 +131,8 @@ export const headSchema = z.looseObject({
   lineage: lineageSchema,
   about: aboutSchema.optional(),
   /**
-   * Who keeps the sandbox while no server runs it: the store, as its newest checkpoint, or its provider, which keeps
-   * the sandbox itself. Absent: the store.
+   * The place of the sandbox while no server runs it: the store has its newest checkpoint, or its provider has the
+   * sandbox itself. Absent: the store.
    */
   residence: z.enum(["store", "provider"]).optional(),
   /**

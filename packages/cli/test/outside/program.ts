@@ -1,4 +1,4 @@
-/** What a user writes against the SDK. The test compiles it outside of the clone, strictly, and runs it there. */
+/** A user's program. The test compiles it strictly against the installed SDK, outside of the clone, and runs it. */
 import { Sandbox, Sandboxer, SandboxerError } from "@sandboxer/client";
 import { SandboxerError as ProtocolError } from "@sandboxer/protocol/errors";
 import type { SandboxExtension } from "@sandboxer/server/extension";

@@ -8,7 +8,7 @@ interface Row {
   readonly details: string;
 }
 
-/** What a new sandbox keeps and loses of the captured one. */
+/** Lists the parts of the captured sandbox that a new one keeps and loses. */
 export function CarriedView({ carried }: { readonly carried: Carried }): JSX.Element {
   return (
     <>

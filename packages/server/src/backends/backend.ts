@@ -30,7 +30,7 @@ export interface SandboxBackend {
   /** The folder of a portable capture; absent: `/workspace`. */
   readonly workspaceFolder?: string | undefined;
 
-  /** What a portable capture can keep besides plain files; absent: nothing. */
+  /** File attributes that a portable capture can keep; absent: none. */
   readonly keeps?: FileExtras;
 
   /** Whether sandboxes can be created now. Never throws. */

@@ -19,7 +19,7 @@ export interface SandboxFacts {
   readonly flags: HeadFlags;
   readonly idleTimeoutMs: number;
   readonly tokenHash: string | undefined;
-  /** Who keeps the sandbox while no server runs it. */
+  /** Where the sandbox is while no server runs it. */
   readonly residence: "store" | "provider";
   /** The number of its copy at the provider; see the head. */
   readonly copy: number;

@@ -22,7 +22,7 @@ export interface AgentProcessRecord {
   readonly exit: ProcessExit | undefined;
 }
 
-/** What a process needs from its process table. */
+/** The part of the process table that a process uses. */
 export interface ProcessTableAccess {
   bounds(process: number): Promise<OutputBounds>;
   forget(process: number): void;

@@ -2,7 +2,7 @@ import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 
-/** Who needs a container to be paused: its user, or a save. The engine refuses to pause a paused one. */
+/** The two reasons to pause a container: its user asked for it, or a save needs it. The engine refuses to pause a paused one. */
 export class Stillness {
   readonly #engine: DockerEngine;
   readonly #id: string;

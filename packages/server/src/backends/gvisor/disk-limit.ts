@@ -6,7 +6,7 @@ const LONGEST_MS = 500;
 /** Nothing writes faster than this for long. */
 const BYTES_PER_MS = 1024 * 1024;
 
-/** What a clean-up program may write. */
+/** The bytes that a clean-up program may write beyond the limit. */
 const TOLERATED_BYTES = 1024 * 1024;
 
 /**
