@@ -115,10 +115,12 @@ function routeSchema(name: RouteName, route: Route): FastifySchema {
   };
 }
 
-/** A request without a body is valid if everything in it is optional. */
+/**
+ * A request without a body is valid if everything in it is optional. Checked at the first such request: the first use of
+ * a schema compiles it, and a server that starts would compile all of them.
+ */
 function optionalBody(body: z.ZodType): z.ZodType {
-  const empty = body.safeParse({}).success ? {} : undefined;
-  return z.preprocess((value) => value ?? empty, body);
+  return z.preprocess((value) => value ?? (body.safeParse({}).success ? {} : undefined), body);
 }
 
 function isStream(body: z.ZodType | StreamOf): body is StreamOf {
