@@ -48,7 +48,8 @@ export async function logIn(key: string): Promise<void> {
     await post("/v1/login", { authorization: `Bearer ${key}`, "sandboxer-key": key });
     await start();
   } catch (thrown) {
-    session.value = { state: "logged out", error: asError(thrown) };
+    const error = asError(thrown);
+    session.value = { state: "logged out", error: error.code === "unauthorized" ? WRONG_KEY : error };
   }
 }
 
@@ -70,6 +71,10 @@ async function post(path: string, headers: Readonly<Record<string, string>>): Pr
 
 const OVER = new SandboxerError("unauthorized", "The session has expired.", {
   hint: "Log in again; the page continues where it was.",
+});
+
+const WRONG_KEY = new SandboxerError("unauthorized", "This server does not accept this key.", {
+  hint: "Check that you pasted all of it. It may belong to another server, or have been revoked or expired: `sandboxer keys list` on the server's machine lists the valid keys, and `sandboxer keys create` makes a new one.",
 });
 
 /** Converts anything thrown to an error with a code, a message and a hint. An expired session ends it. */

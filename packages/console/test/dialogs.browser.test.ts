@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { Sandbox } from "@sandboxer/client";
+import { chooseAction } from "./support/more-actions.ts";
 import { startConsole } from "./support/start-console.ts";
 
 test("a snapshot is taken, restored with what it carries, and kept while something needs it", async () => {
@@ -82,7 +83,7 @@ test("a handoff goes to the other server of the store", async () => {
   const web = await Sandbox.create({ client, name: "web" });
   const other = servers[1]?.parts?.instances?.instanceId ?? "";
   await open(`/sandboxes/${web.id}/timeline`);
-  await page.getByRole("button", { name: "Hand off …" }).click();
+  await chooseAction(page, "Hand off …");
   const dialog = page.getByRole("dialog", { name: "Hand off web" });
   await dialog.getByRole("button", { name: "Hand off", exact: true }).click();
   await dialog.getByText("Moved from").waitFor();
@@ -99,7 +100,7 @@ test("a server that is alone has nobody to hand a sandbox to", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const web = await Sandbox.create({ client, name: "web" });
   await open(`/sandboxes/${web.id}/timeline`);
-  await page.getByRole("button", { name: "Hand off …" }).click();
+  await chooseAction(page, "Hand off …");
   await page.getByText("No other server uses this store.").waitFor();
   expect(await page.getByRole("button", { name: "Hand off", exact: true }).isDisabled()).toBe(true);
 });
@@ -114,7 +115,7 @@ test("a dialog begins with what it asks for; one that only warns begins with the
     page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.tagName ?? "");
   await expect.poll(focused).toBe("INPUT");
   await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await chooseAction(page, "Delete …");
   await page.getByRole("dialog", { name: /^Delete .*\?$/ }).waitFor();
   await expect.poll(focused).toBe("Close");
 });

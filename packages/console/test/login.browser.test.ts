@@ -10,7 +10,7 @@ async function typeKey(page: Page, key: string): Promise<void> {
 
 const sections = (page: Page) => page.getByRole("navigation", { name: "Sections" });
 
-test("a wrong key is refused with its code and a hint, and the right one lets in; a reload stays in", async () => {
+test("a wrong key says what to do, and the right one lets in; a reload stays in", async () => {
   const { page, keys, guard, screenshot } = await startConsole({ keys: "logged out" });
   guard.expectAnswer(401, /^\/v1\/login$/);
   await page.getByLabel("Key of this server").waitFor();
@@ -18,6 +18,7 @@ test("a wrong key is refused with its code and a hint, and the right one lets in
   await typeKey(page, "sbx_wrong");
   const alert = page.getByRole("alert");
   await alert.getByText("unauthorized").waitFor();
+  await alert.getByText("sandboxer keys create").waitFor();
   expect(await page.getByLabel("Key of this server").inputValue()).toBe("");
   await typeKey(page, keys?.texts.use ?? "");
   await sections(page).waitFor();

@@ -1,6 +1,7 @@
 import { Sandbox } from "@sandboxer/client";
 import { expect, onTestFinished, test } from "vitest";
 import type { Locator } from "playwright-core";
+import { chooseAction } from "./support/more-actions.ts";
 import { startConsole } from "./support/start-console.ts";
 import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
 
@@ -91,11 +92,27 @@ test("the page destroys it after asking, and goes to the list", async () => {
   guard.expectAnswer(410, /^\/v1\/sandboxes\//);
   const sandbox = await Sandbox.create({ client, name: "doomed" });
   await open(`/sandboxes/${sandbox.id}/run`);
-  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await chooseAction(page, "Delete …");
   await page.getByRole("dialog").getByText("sandboxer rm").waitFor({ state: "attached" });
   await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await page.waitForURL((url) => url.pathname === "/");
   await expect.poll(async () => (await Sandbox.list({}, { client }).next()).done).toBe(true);
+});
+
+test("at 360 px the terminal is above the fold, and one button of the header is the primary one", async () => {
+  const viewport = { width: 360, height: 640 };
+  const { page, client, open, screenshot } = await startConsole({ path: false, browser: { viewport } });
+  const sandbox = await Sandbox.create({ client, name: "on-a-phone" });
+  (await sandbox.pty({ command: "echo ready; sleep 1000" })).detach();
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, "ready");
+  await screenshot("sandbox-terminal-phone");
+  const box = await page.locator(".xterm").first().boundingBox();
+  expect(box?.y).toBeLessThan(viewport.height / 2);
+  expect((box?.y ?? 0) + Math.min(box?.height ?? 0, 200)).toBeLessThanOrEqual(viewport.height);
+  const header = page.getByRole("group", { name: "Actions" });
+  expect(await header.locator(".button-primary").allInnerTexts()).toEqual(["Pause"]);
+  expect(await header.getByRole("button", { name: /Delete/ }).count()).toBe(0);
 });
 
 test("code runs in each language, with both streams, its exit code and a way to stop it", async () => {

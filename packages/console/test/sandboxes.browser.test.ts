@@ -15,7 +15,7 @@ test("an empty list teaches the first command; a new sandbox opens on its page",
   await page.getByRole("button", { name: "New sandbox" }).first().click();
   const form = page.getByRole("dialog", { name: "New sandbox" });
   await form.getByLabel("Name").fill("built-here");
-  await form.getByText("Image, limits, time, labels").click();
+  await form.getByText("Key, limits, time, labels").click();
   await form.getByLabel("Lifetime").fill("2h");
   await form.getByRole("button", { name: "Add a label" }).click();
   await form.getByLabel("Key of label 1").fill("team");
@@ -246,6 +246,25 @@ test("the list has room for everything in it, however wide the window is", async
     expect(await isTooWide(page), `${width} px`).toBe(false);
     const box = await menu.boundingBox();
     expect((box?.x ?? width) + (box?.width ?? 0), `${width} px`).toBeLessThanOrEqual(width);
+  }
+});
+
+test("the dialog for a new sandbox is whole with the bundled profiles, and offers image and network", async () => {
+  const { page, screenshot } = await startConsole();
+  await page.getByRole("button", { name: "New sandbox" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "New sandbox" });
+  await dialog.getByRole("option", { name: /^profile.gvisor-default/ }).waitFor({ state: "attached" });
+  for (const label of ["Image", "Network"]) expect(await dialog.getByLabel(label).isVisible()).toBe(true);
+  await dialog.getByText("Key, limits, time, labels").click();
+  for (const width of [1_280, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    await screenshot(`new-sandbox-${width}`);
+    const cut = await dialog.evaluate((element) => {
+      const edge = element.getBoundingClientRect().right;
+      const fields = [...element.querySelectorAll("input, select, textarea, button")];
+      return fields.filter((field) => field.getBoundingClientRect().right > edge).map((field) => field.outerHTML);
+    });
+    expect(cut, `${width} px`).toEqual([]);
   }
 });
 

@@ -69,6 +69,9 @@ export const destroyAction: SandboxAction = {
   },
 };
 
+/** The first one that applies is what people want most of a sandbox in its state. */
+export const PRIMARY_ACTIONS: readonly SandboxAction[] = [resumeAction, bringAction, checkpointAction];
+
 export const SANDBOX_ACTIONS: readonly SandboxAction[] = [
   checkpointAction,
   liveCheckpointAction,

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
+import { chooseAction } from "../support/more-actions.ts";
 import { startConsole } from "../support/start-console.ts";
 import { untilTerminalShows } from "../support/terminal-text.ts";
 import { pictureFile } from "./picture-file.ts";
@@ -24,7 +25,7 @@ test("a handoff under a running terminal", async () => {
   await page.keyboard.type(`for i in $(seq 1 60); do echo "counting: $i"; sleep 0.25; done`, { delay: 15 });
   await page.keyboard.press("Enter");
   await untilTerminalShows(page, "counting: 5");
-  await page.getByRole("button", { name: "Hand off …" }).click();
+  await chooseAction(page, "Hand off …");
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Hand off", exact: true }).click();
   // It goes on without the dialog, and the terminal can be seen.

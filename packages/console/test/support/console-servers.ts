@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { inject } from "vitest";
 import { Sandboxer } from "@sandboxer/client";
 import { KeyFile } from "@sandboxer/server/keys";
+import { loadProfiles } from "../../../server/src/profiles/load-profiles.ts";
 import { ServerProcess } from "../../../../test/kit/server/server-process.ts";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 import { startTestServer, type TestServer } from "../../../../test/kit/server/test-server.ts";
@@ -60,6 +61,7 @@ async function fake(
   const parts = await startTestServer({
     store: stored ? store : null,
     consoleFolder: inject("consoleBrowser").folder,
+    profiles: await loadProfiles({ directories: [] }),
     ...(leaseTtlMs === undefined ? {} : { leaseTtlMs }),
     ...(keys === undefined ? {} : { access: { keyFile: keys.file.path } }),
   });

@@ -1,43 +1,41 @@
 import type { SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { destroyAction, SANDBOX_ACTIONS, type SandboxAction } from "../../actions/sandbox-actions.ts";
+import { offersFor } from "../../actions/offered.ts";
+import { PRIMARY_ACTIONS, SANDBOX_ACTIONS, type SandboxAction } from "../../actions/sandbox-actions.ts";
 import { requestAction } from "../../dialogs/action-request.ts";
-import { SANDBOX_DIALOGS, type SandboxDialog } from "../../dialogs/sandbox-dialogs.ts";
+import { forkDialog, snapshotDialog, type SandboxDialog } from "../../dialogs/sandbox-dialogs.ts";
 import { may } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { SpellingList } from "../../ui/copy-as.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Menu } from "../../ui/menu.tsx";
+import { useMedia } from "../../ui/use-media.ts";
 import { useAction } from "./use-action.ts";
 
-/** The dialogs with a button of their own; the others are in a menu. */
-const IN_SIGHT: readonly SandboxDialog[] = SANDBOX_DIALOGS.filter(({ name }) => /^(Snapshot|Fork|Hand off)/.test(name));
+/** The usual next steps; everything else is in the menu. A narrow window has room for the first button only. */
+const IN_SIGHT: readonly SandboxDialog[] = [snapshotDialog, forkDialog];
 
-/** Actions on the whole sandbox. */
+/** Actions on the whole sandbox: what people do most is the first button, and Delete is the last item of the menu. */
 export function SandboxActions({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const [spelled, setSpelled] = useState(false);
+  const isNarrow = useMedia("(max-width: 600px)");
   const offered = (each: SandboxAction | SandboxDialog): boolean => may(each.scope) && each.applies(record);
-  const more = SANDBOX_DIALOGS.filter((dialog) => offered(dialog) && !IN_SIGHT.includes(dialog));
+  const primary = PRIMARY_ACTIONS.find(offered);
+  const dialogs = isNarrow ? [] : IN_SIGHT.filter(offered);
+  const shown = new Set<SandboxAction | SandboxDialog | undefined>([primary, ...dialogs]);
+  const more = offersFor(record).filter(({ from }) => !shown.has(from));
   const actions = SANDBOX_ACTIONS.filter(offered);
   return (
     <div class="sandbox-actions" role="group" aria-label="Actions">
-      {actions
-        .filter((action) => action !== destroyAction)
-        .map((action) => (
-          <ActionButton key={action.name} action={action} record={record} />
-        ))}
-      {IN_SIGHT.filter(offered).map((dialog) => (
+      {primary === undefined ? null : <ActionButton key={primary.name} action={primary} record={record} />}
+      {dialogs.map((dialog) => (
         <Button key={dialog.name} onClick={() => dialog.open(record)}>
           {dialog.name}
         </Button>
       ))}
-      {actions.includes(destroyAction) ? <ActionButton action={destroyAction} record={record} /> : null}
       {more.length === 0 ? null : (
-        <Menu
-          label="More actions"
-          items={() => more.map((dialog) => ({ text: dialog.name, choose: () => dialog.open(record) }))}
-        >
+        <Menu label="More actions" items={() => more}>
           More ▾
         </Menu>
       )}
@@ -85,7 +83,7 @@ function ActionButton({ action, record }: ActionButtonProperties): JSX.Element {
     else requestAction(action, record);
   };
   return (
-    <Button kind={action.danger === true ? "danger" : "plain"} busy={busy} onClick={press}>
+    <Button kind="primary" busy={busy} onClick={press}>
       {action.name}
     </Button>
   );

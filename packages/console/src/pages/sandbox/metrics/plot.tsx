@@ -33,7 +33,7 @@ function dataOf({ times, values, limit }: Measure): UPlot.AlignedData {
   return [[...times], [...values], times.map(() => limit)];
 }
 
-function optionsFor({ title, format }: Measure, minutes: number, target: HTMLElement): UPlot.Options {
+function optionsFor({ title, format, increments }: Measure, minutes: number, target: HTMLElement): UPlot.Options {
   const style = getComputedStyle(target);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis = { stroke: color("--text-2"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false } };
@@ -47,7 +47,15 @@ function optionsFor({ title, format }: Measure, minutes: number, target: HTMLEle
       x: { range: (_plot, _first, last) => [last - minutes * 60, last] },
       y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, 0.01)] },
     },
-    axes: [axis, { ...axis, size: AXIS_WIDTH, values: (_plot, splits) => splits.map((value) => format(value)) }],
+    axes: [
+      axis,
+      {
+        ...axis,
+        size: AXIS_WIDTH,
+        values: (_plot, splits) => splits.map((value) => format(value)),
+        ...(increments === undefined ? {} : { incrs: [...increments] }),
+      },
+    ],
     series: [
       {},
       { label: title, stroke: color("--accent"), width: 2, points: { show: false } },

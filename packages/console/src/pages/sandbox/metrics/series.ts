@@ -9,7 +9,12 @@ export interface Measure {
   readonly values: readonly (number | null)[];
   readonly limit: number | null;
   readonly format: (value: number) => string;
+  /** The distances between two ticks that read well; absent: decimal ones. */
+  readonly increments?: readonly number[];
 }
+
+/** Powers of two, so that a tick reads 512 MiB instead of 476.8 MiB. */
+const BINARY = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /** No line is drawn between points that are further apart: the sandbox was saved or frozen. */
 const GAP_SECONDS = 75;
@@ -22,8 +27,14 @@ export function measuresOf({ used, limits }: SandboxUsage): readonly Measure[] {
   });
   return [
     { title: "CPU", ...column(used.cpus), limit: limits.cpus, format: (value) => `${(value * 100).toFixed(0)} %` },
-    { title: "Memory", ...column(used.memoryBytes), limit: limits.memoryBytes, format: formatBytes },
-    { title: "Disk", ...column(used.diskBytes), limit: limits.diskBytes, format: formatBytes },
+    {
+      title: "Memory",
+      ...column(used.memoryBytes),
+      limit: limits.memoryBytes,
+      format: formatBytes,
+      increments: BINARY,
+    },
+    { title: "Disk", ...column(used.diskBytes), limit: limits.diskBytes, format: formatBytes, increments: BINARY },
   ];
 }
 

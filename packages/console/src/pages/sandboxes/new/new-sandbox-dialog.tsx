@@ -64,15 +64,25 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
         choices={backendChoices(backends)}
         onChange={(backend) => change({ backend })}
       />
+      <TextField
+        label="Image"
+        value={draft.image}
+        onChange={(image) => change({ image })}
+        hint="Empty: the backend's default."
+      />
+      <SelectField
+        label="Network"
+        value={draft.network}
+        choices={[
+          { value: "", text: "Profile's setting, or none" },
+          { value: "none", text: "None" },
+          { value: "sandbox", text: "Enabled, if the server allows it" },
+        ]}
+        onChange={(network) => change({ network: network as Draft["network"] })}
+      />
       <details>
-        <summary>Image, limits, time, labels</summary>
+        <summary>Key, limits, time, labels</summary>
         <div class="stack new-sandbox-more">
-          <TextField
-            label="Image"
-            value={draft.image}
-            onChange={(image) => change({ image })}
-            hint="Empty: the backend's default."
-          />
           <TextField
             label="Key"
             value={draft.key}
@@ -103,16 +113,6 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
               placeholder="15m"
             />
           </div>
-          <SelectField
-            label="Network"
-            value={draft.network}
-            choices={[
-              { value: "", text: "Profile's setting, or none" },
-              { value: "none", text: "None" },
-              { value: "sandbox", text: "Enabled, if the server allows it" },
-            ]}
-            onChange={(network) => change({ network: network as Draft["network"] })}
-          />
           <LabelFields rows={labels} onChange={setLabels} />
         </div>
       </details>
