@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Registry } from "prom-client";
 import type { InstanceCondition } from "../manager/ownership/peers.ts";
 import { keptAnswer } from "../support/kept-answer.ts";
@@ -52,6 +53,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     forceCloseConnections: true,
     // Otherwise a HEAD would do everything that its GET does, and follow events or output that nobody reads.
     exposeHeadRoutes: false,
+    // Set here and not later, because Fastify would load its own compilers first. Its types know only those.
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => validatorCompiler as never,
+        buildSerializer: () => serializerCompiler as never,
+      },
+    },
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     // A path that cannot be decoded, or has a part that is too long.
     frameworkErrors: (error, _request, reply) => void sendError(error, reply.headers(NEVER_RENDERED)),

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
+import { jsonSchemaTransform } from "fastify-type-provider-zod";
 import type { AccessGate } from "../access/access-gate.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { KeyWatch } from "../access/key-watch.ts";
@@ -18,8 +18,6 @@ export interface ApiOptions extends Pick<RegisterOptions, "service" | "authorize
 
 /** Registers the HTTP API: the table of routes, and its OpenAPI document. */
 export async function registerApi(app: FastifyInstance, options: ApiOptions): Promise<void> {
-  app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(serializerCompiler);
   const parseJson = app.getDefaultJsonParser("error", "error");
   // Many clients send a JSON content type without a body.
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) =>
