@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CleanUp } from "../clean-up.ts";
-import { loadsInBackground } from "../../packages/server/src/backends/gvisor/gvisor-backend.ts";
+import { readTraits } from "../../packages/server/src/backends/gvisor/engine.ts";
 import { removeCgroups } from "../../packages/server/src/backends/gvisor/cgroups.ts";
 import type { EngineFacts } from "../server/server-process.ts";
 import { writeBundle, type Program, type Spec } from "./bundle.ts";
@@ -60,7 +60,7 @@ export class RawEngine {
   async prepareRestore(program: Program, imageDirectory: string): Promise<() => Promise<RawContainer>> {
     const { id, directory } = await this.#newContainer(program);
     // As early as the engine can, like ours.
-    const early = (await loadsInBackground(this.#engine.path)) ? ["--background"] : [];
+    const early = (await readTraits(this.#engine.path)).loadsInBackground ? ["--background"] : [];
     return () => this.#launch(id, directory, ["restore", ...early, `--image-path=${imageDirectory}`]);
   }
 

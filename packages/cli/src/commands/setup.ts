@@ -7,7 +7,6 @@ import {
   type ReportStep,
   type SetupContext,
 } from "@sandboxer/server/setup";
-import { commandName } from "../command-name.ts";
 import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
@@ -39,7 +38,7 @@ export function setupCommand(io: Io): Command {
       io.stdout(
         `\nrunsc     ${engine.path} (${engine.version}, ${engine.source})\nagent     ${agentPath}\nplatform  ${platform}\n`,
       );
-      if (newest !== undefined) io.stdout(`\nTo use it: ${commandName(io)} serve --runsc ${newest.path}\n`);
+      if (newest !== undefined) io.stdout("\nServers that start from now on use it for new sandboxes.\n");
     }
   });
 }

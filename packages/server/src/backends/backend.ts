@@ -79,6 +79,9 @@ export interface SandboxBackend {
   /** The state is removed, and its preloaded copies too. */
   forgetPrepared?(stateId: string): void;
 
+  /** The engines of this machine that it uses; absent: it has none of its own. */
+  readonly engines?: readonly EngineFacts[] | undefined;
+
   /** The warm pool; absent: there is none. Its sandboxes belong to nobody, and are not counted. */
   readonly warm?: WarmFigures | undefined;
 
@@ -87,6 +90,21 @@ export interface SandboxBackend {
 
   /** Ends everything that this process started and still runs. */
   close(): Promise<void>;
+}
+
+/** An engine that lies on this machine, or is being fetched. */
+export interface EngineFacts {
+  readonly version: string;
+  /** Undefined if it was not tested yet. */
+  readonly platform: string | undefined;
+  /** Where it was found, or how it was made. */
+  readonly source: string;
+  /**
+   * `default`: of new sandboxes. `used`: an image needed it. `installed`: nothing has needed it. `fetching`, `failed`:
+   * being fetched or built, or that failed. `ready`: the default after a restart.
+   */
+  readonly state: "default" | "used" | "installed" | "fetching" | "ready" | "failed";
+  readonly message: string | undefined;
 }
 
 export interface WarmFigures {

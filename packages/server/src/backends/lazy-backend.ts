@@ -59,6 +59,10 @@ export class LazyBackend implements Complete {
     return this.#opened?.workspaceFolder;
   }
 
+  get engines(): SandboxBackend["engines"] {
+    return this.#opened?.engines;
+  }
+
   get warm(): SandboxBackend["warm"] {
     return this.#opened?.warm;
   }

@@ -4,7 +4,7 @@ import type { Resources, SandboxBackend } from "../backends/backend.ts";
 import type { FateOf, OpenedBackend } from "../backends/instance-folder.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
-import { prepareGvisor, type ReportStep } from "../setup/index.ts";
+import { EngineLibrary, prepareGvisor, type ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 import { resourceLimits, sandboxesMemory } from "./resource-limits.ts";
@@ -95,13 +95,10 @@ async function prepareGvisorBackend(
   onProblem: OnProblem,
 ): Promise<PreparedBackend> {
   const { cacheDirectory, searchPath, runscPath, platform: wanted, dataDirectory } = config;
-  const { engine, agentPath, platform } = await prepareGvisor({
-    cacheDirectory,
-    searchPath,
-    runscPath,
-    platform: wanted,
-    report,
-  });
+  const context = { cacheDirectory, searchPath, runscPath, platform: wanted, report };
+  const { engine, agentPath, agentSha256, platform } = await prepareGvisor(context);
+  const agent = { path: agentPath, sha256: agentSha256 };
+  const engines = new EngineLibrary(context, agent, { ...engine, platform }, { fetch: config.fetchEngines });
   const { GvisorBackend } = await import("../backends/gvisor/gvisor-backend.ts");
   const { RunDirectory, recoverRunDirectories } = await import("../backends/gvisor/run-directory.ts");
   const network = await networkSupport(config, engine.version, report);
@@ -116,6 +113,7 @@ async function prepareGvisorBackend(
         engine,
         searchPath,
         platform,
+        engines,
         agentPath,
         runDirectory,
         cacheDirectory,
@@ -135,11 +133,13 @@ async function prepareGvisorBackend(
           onProblem,
         },
       });
+      void engines.open(engine).catch((error: unknown) => onProblem("the engines could not be listed", error));
       return {
         backend,
         workDirectory: runDirectory.workDirectory,
         noteLaterId: (laterId) => runDirectory.noteLaterId(laterId),
         close: async () => {
+          await engines.close();
           await backend.close();
           await runDirectory.close();
         },

@@ -8,6 +8,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     port: "8080",
     backend: "gvisor",
     platform: "auto",
+    fetchEngines: "on",
     image: "host",
     requireStore: "false",
     allowNetwork: "false",

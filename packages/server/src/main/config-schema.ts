@@ -25,6 +25,7 @@ export const configSchema = z.object({
   backend: backendNameSchema.transform(backendNamed),
   platform: z.enum(["auto", "systrap", "ptrace", "kvm"]),
   runscPath: path().optional(),
+  fetchEngines: yesOrNo(),
   image: z.string().trim().min(1),
   allowNetwork: yesOrNo(),
   // Docker itself supports more kinds of addresses; unsupported ones are refused when they are used.

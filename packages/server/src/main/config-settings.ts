@@ -34,7 +34,12 @@ export const SETTINGS = {
     otherFlag: "--sandbox-backend <NAME>",
   }),
   platform: setting("--platform <P>", "SANDBOXER_PLATFORM", "gVisor platform: auto, systrap, ptrace, kvm"),
-  runscPath: setting("--runsc <PATH>", "SANDBOXER_RUNSC", "path of the runsc to use", { path: true }),
+  runscPath: setting("--runsc <PATH>", "SANDBOXER_RUNSC", "path of the runsc of new sandboxes", { path: true }),
+  fetchEngines: setting(
+    "--no-fetch-engines",
+    "SANDBOXER_FETCH_ENGINES",
+    "do not fetch or build gVisor engines: neither newer ones nor those that checkpoints need",
+  ),
   image: setting("--image <IMAGE>", "SANDBOXER_IMAGE", "root filesystem of new sandboxes (default host)"),
   allowNetwork: setting(
     "--allow-network",

@@ -8,6 +8,8 @@ export type Platform = "systrap" | "ptrace" | "kvm";
 export interface SetupContext {
   /** Folder for engines, agents, test results and the set-up lock; everything in it can be created again. */
   readonly cacheDirectory: string;
+  /** For unfinished downloads and builds; absent: the cache directory, which needs the set-up lock. */
+  readonly scratchDirectory?: string | undefined;
   /** `PATH`: the search path of programs. */
   readonly searchPath: string;
   /** Path of the runsc to use. */

@@ -3,6 +3,7 @@ export type { CheckContext, CheckResult } from "./checks/check.ts";
 export { isHealthy, runChecks } from "./checks/run-checks.ts";
 export type { Platform, SetupContext } from "./context.ts";
 export { buildNewestEngine, locateEngine, PINNED_SOURCES } from "./engine/engine.ts";
+export { EngineLibrary } from "./engine/engine-library.ts";
 export { findGo } from "./engine/newest.ts";
 export type { Engine } from "./engine/source.ts";
 export { thisHost, whyNotGvisor } from "./host.ts";

@@ -1,8 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { acquireFileLock } from "../support/file-lock.ts";
-import { prepareAgent } from "./agent-binary.ts";
+import { prepareAgent, type AgentBinary } from "./agent-binary.ts";
 import { setupLockPath, type Platform, type SetupContext } from "./context.ts";
 import { locateEngine } from "./engine/engine.ts";
+import { localEngines } from "./engine/local-sources.ts";
 import type { Engine } from "./engine/source.ts";
 import { requireGvisorHost, thisHost } from "./host.ts";
 import { choosePlatform } from "./platform.ts";
@@ -24,9 +25,29 @@ export async function prepareGvisor(context: SetupContext): Promise<GvisorSetup>
   return withSetupLock(context, async () => {
     const engine = await locateEngine(context);
     const agent = await prepareAgent(context);
-    const platform = await choosePlatform(context, engine, agent);
-    return { engine, agentPath: agent.path, agentSha256: agent.sha256, platform };
+    const tested = await testInTurn(context, engine, agent);
+    return { ...tested, agentPath: agent.path, agentSha256: agent.sha256 };
   });
+}
+
+/** The preferred engine, or the next of this machine that works here. */
+async function testInTurn(
+  context: SetupContext,
+  preferred: Engine,
+  agent: AgentBinary,
+): Promise<Pick<GvisorSetup, "engine" | "platform">> {
+  try {
+    return { engine: preferred, platform: await choosePlatform(context, preferred, agent) };
+  } catch (error) {
+    if (context.runscPath !== undefined) throw error;
+    const signal = context.signal ?? new AbortController().signal;
+    for (const local of await localEngines(context, signal)) {
+      const engine = local.version === preferred.version ? undefined : await local.read(signal);
+      const platform = engine && (await choosePlatform(context, engine, agent).catch(() => undefined));
+      if (engine !== undefined && platform !== undefined) return { engine, platform };
+    }
+    throw error;
+  }
 }
 
 /** One set-up at a time for each cache directory. A second one waits, saying so, and then finds everything done. */

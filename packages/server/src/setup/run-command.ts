@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { constants, setPriority } from "node:os";
 import { killGroupOf } from "../support/kill.ts";
 
 export interface CommandResult {
@@ -13,6 +14,8 @@ export interface CommandOptions {
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
   readonly workingDirectory?: string;
+  /** Others that need the CPUs come first. */
+  readonly standBack?: boolean;
 }
 
 const KEPT_CHARACTERS = 64 * 1024;
@@ -35,6 +38,7 @@ export async function runCommand(
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
+  if (options.standBack === true && child.pid !== undefined) lowerPriority(child.pid);
   const stdout = tail(child.stdout);
   const stderr = tail(child.stderr);
   const killGroup = (): void => killGroupOf(child);
@@ -60,6 +64,15 @@ export function tellingLine(result: CommandResult): string {
     .filter((line) => line !== "");
   const error = lines.find((line) => /(^E|\b(fatal )?error): /.test(line));
   return error ?? lines.at(-1) ?? `exit code ${result.code ?? "none"}`;
+}
+
+/** The children of a process inherit it. */
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+  } catch {
+    // It has ended already.
+  }
 }
 
 function tail(stream: NodeJS.ReadableStream): () => string {

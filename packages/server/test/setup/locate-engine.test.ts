@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { installEngine } from "../../src/setup/engine/cache.ts";
 import { debianPackageFrom } from "../../src/setup/engine/debian-package.ts";
 import { locateEngine } from "../../src/setup/engine/engine.ts";
-import { cachedCopy, onPath } from "../../src/setup/engine/local-sources.ts";
+import { cachedCopy, installed } from "../../src/setup/engine/local-sources.ts";
 import { newestBuildOf } from "../../src/setup/engine/newest.ts";
 import { officialReleaseFrom } from "../../src/setup/engine/official-release.ts";
 import { setupFixture } from "./setup-fixture.ts";
@@ -39,20 +39,41 @@ test.each([
   });
 });
 
-test("one on PATH comes before the cache, unless it is too old", async () => {
+const script = (version: string): string => `echo "runsc version release-${version}"`;
+const NEWEST = "0.0.0-20260701204157-69c2d17aea96";
+const OFFICIAL = "20260622.0";
+
+test("of several on this machine, the newest tested one is the default: the official release, then the build", async () => {
+  using fixture = setupFixture();
+  const locate = async (): Promise<string> => (await locateEngine(fixture.context, [installed])).version;
+  for (const version of ["20240729.0", "20991231.0", NEWEST, OFFICIAL]) {
+    const candidate = fixture.program(`candidate-${version}`, script(version));
+    await installEngine(fixture.context.cacheDirectory, candidate, "test", signal);
+    expect(await locate()).toBe(version);
+  }
+});
+
+test("one on PATH counts like those in the cache, unless it is too old", async () => {
   using fixture = setupFixture();
   const candidate = fixture.program("candidate", RUNSC);
   await installEngine(fixture.context.cacheDirectory, candidate, "test", signal);
-  const old = fixture.program("bin/runsc", OLD_RUNSC);
-  expect(await locateEngine(fixture.context, [onPath, cachedCopy])).toMatchObject({ source: "cache" });
-  expect(fixture.steps).toContainEqual(
-    expect.objectContaining({ state: "skipped", message: expect.stringContaining("20221219.0") }),
+  const path = fixture.program("bin/runsc", OLD_RUNSC);
+  expect(await locateEngine(fixture.context, [installed])).toMatchObject({ source: "cache" });
+  writeFileSync(path, `#!/bin/sh\n${script("20250101.0")}\n`);
+  expect(await locateEngine(fixture.context, [installed])).toMatchObject({ source: "runsc on PATH", path });
+});
+
+test("a damaged one in the cache is passed over for the next", async () => {
+  using fixture = setupFixture();
+  for (const version of ["20240729.0", NEWEST]) {
+    const candidate = fixture.program(`candidate-${version}`, script(version));
+    await installEngine(fixture.context.cacheDirectory, candidate, "test", signal);
+  }
+  writeFileSync(
+    `${fixture.context.cacheDirectory}/engines/${NEWEST}/runsc`,
+    `#!/bin/sh\n${script(NEWEST)}\n# changed\n`,
   );
-  writeFileSync(old, readFileSync(candidate));
-  expect(await locateEngine(fixture.context, [onPath, cachedCopy])).toMatchObject({
-    source: "runsc on PATH",
-    path: old,
-  });
+  expect(await locateEngine(fixture.context, [installed])).toMatchObject({ version: "20240729.0" });
 });
 
 test("a cached one that was changed is not used", async () => {
@@ -65,9 +86,9 @@ test("a cached one that was changed is not used", async () => {
 
 test("where no source has one, the error names each reason and what to do", async () => {
   using fixture = setupFixture();
-  const locating = locateEngine(fixture.context, [onPath, cachedCopy]);
+  const locating = locateEngine(fixture.context, [installed, cachedCopy]);
   await expect(locating).rejects.toMatchObject({
-    message: expect.stringMatching(/No runsc on PATH\. No runsc 20240729\.0 in the cache\./),
+    message: expect.stringMatching(/No runsc on PATH\. No runsc in .*\/engines\. No runsc 20240729\.0 in the cache\./),
     hint: expect.stringContaining("setup --newest"),
   });
 });
@@ -76,14 +97,14 @@ test("a source that breaks is passed over, and its reason is kept", async () => 
   using fixture = setupFixture();
   fixture.program("bin/runsc", RUNSC);
   const broken = { ...cachedCopy, find: () => Promise.reject(new Error("disk on fire")) };
-  expect(await locateEngine(fixture.context, [broken, onPath])).toMatchObject({ source: "runsc on PATH" });
+  expect(await locateEngine(fixture.context, [broken, installed])).toMatchObject({ source: "runsc on PATH" });
   await expect(locateEngine(fixture.context, [broken])).rejects.toThrow(/disk on fire/);
 });
 
 test("a source that hangs is given up after its time", async () => {
   using fixture = setupFixture();
   fixture.program("bin/runsc", `sleep 1000`);
-  const locating = locateEngine(fixture.context, [{ ...onPath, timeoutMs: 200, find: onPath.find.bind(onPath) }]);
+  const locating = locateEngine(fixture.context, [{ ...installed, timeoutMs: 200 }]);
   await expect(locating).rejects.toThrow(/not done within 0.2 s/);
 });
 
@@ -105,7 +126,7 @@ test("the official release is checked, then cached", async () => {
   using fixture = setupFixture();
   const script = `#!/bin/sh\n${RUNSC}\n`;
   await using releases = await bucket(script, createHash("sha512").update(script).digest("hex"));
-  const engine = await locateEngine(fixture.context, [officialReleaseFrom(releases.url)]);
+  const engine = await locateEngine(fixture.context, [officialReleaseFrom(releases.url, "20240729.0")]);
   expect(engine).toMatchObject({ version: "20240729.0", source: "official release" });
   expect(readFileSync(engine.path, "utf8")).toBe(script);
   expect(await locateEngine(fixture.context, [cachedCopy])).toMatchObject({ path: engine.path });
@@ -114,20 +135,39 @@ test("the official release is checked, then cached", async () => {
 test("a release with another checksum is not installed and leaves nothing behind", async () => {
   using fixture = setupFixture();
   await using releases = await bucket(`#!/bin/sh\n${RUNSC}\n`, "0".repeat(128));
-  const locating = locateEngine(fixture.context, [officialReleaseFrom(releases.url)]);
+  const locating = locateEngine(fixture.context, [officialReleaseFrom(releases.url, "20240729.0")]);
   await expect(locating).rejects.toThrow(/does not have its published checksum/);
   expect(existsSync(`${fixture.context.cacheDirectory}/engines`)).toBe(false);
   expect(readdirSync(fixture.context.cacheDirectory)).toEqual([]);
 });
 
+test("a release with another checksum than ours is not installed, whatever is published", async () => {
+  using fixture = setupFixture();
+  const program = `#!/bin/sh\n${RUNSC}\n`;
+  await using releases = await bucket(program, createHash("sha512").update(program).digest("hex"));
+  const ours = officialReleaseFrom(releases.url, "20240729.0", sha256("other"));
+  await expect(locateEngine(fixture.context, [ours])).rejects.toThrow(/release 20240729.0 differs from the one that/);
+  expect(existsSync(`${fixture.context.cacheDirectory}/engines`)).toBe(false);
+  const right = officialReleaseFrom(releases.url, "20240729.0", sha256(program));
+  expect(await locateEngine(fixture.context, [right])).toMatchObject({ version: "20240729.0" });
+});
+
+test.each(["../latest", "latest", "20240729.0/x", "0.0.0-20260701204157-69c2d17aea96"])(
+  "an address is composed only of a release's number: %s",
+  async (version) => {
+    using fixture = setupFixture();
+    const locating = locateEngine(fixture.context, [officialReleaseFrom("http://127.0.0.1:9", version)]);
+    await expect(locating).rejects.toThrow(/is not an official release/);
+  },
+);
+
 test("no network is a normal case", async () => {
   using fixture = setupFixture();
   fixture.program("bin/runsc", RUNSC);
-  const sources = [officialReleaseFrom("http://127.0.0.1:9"), onPath];
+  const sources = [officialReleaseFrom("http://127.0.0.1:9", "20240729.0"), installed];
   expect(await locateEngine(fixture.context, sources)).toMatchObject({ source: "runsc on PATH" });
 });
 
-const NEWEST = "0.0.0-20260701204157-69c2d17aea96";
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /** A machine on which apt fetches, and Go builds, a runsc that leaves a mark where it is run. */

@@ -56,6 +56,19 @@ const warmPoolSchema = z
   })
   .meta({ id: "WarmPool" });
 
+const engineRecordSchema = z
+  .object({
+    version: z.string(),
+    platform: z.string().nullable().meta({ description: "null if the engine was not tested on this machine yet." }),
+    source: z.string(),
+    state: z.enum(["default", "used", "installed", "fetching", "ready", "failed"]).meta({
+      description:
+        "default: new sandboxes use it. used: a checkpoint needed it. installed: nothing has needed it. ready: the default after a restart.",
+    }),
+    message: z.string().nullable(),
+  })
+  .meta({ id: "Engine" });
+
 export const serverRecordSchema = z
   .object({
     version: z.string(),
@@ -68,6 +81,10 @@ export const serverRecordSchema = z
     max_sandboxes: z.number().int(),
     warm_pool: warmPoolSchema.nullable().meta({
       description: "null if the default backend has no warm pool.",
+    }),
+    engines: z.array(engineRecordSchema).meta({
+      description:
+        "The gVisor engines of this server, side by side. A checkpoint is restored by the one that wrote it.",
     }),
     scope: z.enum(["read", "use", "admin"]).meta({ description: "Scope of the caller's key." }),
     has_key: z.boolean().meta({ description: "Whether the caller sent a key; a server without keys needs none." }),

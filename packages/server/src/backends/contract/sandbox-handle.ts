@@ -8,6 +8,8 @@ export interface SandboxHandle {
   readonly sandboxId: string;
   /** Settles once, when the sandbox has ended, whether requested or not. Never rejects. */
   readonly ended: Promise<SandboxEnd>;
+  /** The version of the engine that runs it; absent: unknown. */
+  readonly engine?: string;
   /** It uses no CPU: it is paused, or nothing runs inside and it waits for a request. Absent: always false. */
   readonly dozing?: boolean;
 

@@ -119,10 +119,16 @@ export class SandboxCgroup {
     else await writeFile(this.#file("cpu", "cpu.shares"), last ? "2" : "1024");
   }
 
+  /** Without the page cache: saved images are in it, and the kernel takes it back when memory is short. */
   async memoryBytes(): Promise<number> {
-    const file =
-      this.#version === "v2" ? this.#file("", "memory.current") : this.#file("memory", "memory.usage_in_bytes");
-    return Number(await readFile(file, "utf8").catch(() => "0"));
+    const v2 = this.#version === "v2";
+    const read = (name: string): Promise<string> =>
+      readFile(this.#file(v2 ? "" : "memory", name), "utf8").catch(() => "");
+    const [used, statistics] = await Promise.all([
+      read(v2 ? "memory.current" : "memory.usage_in_bytes"),
+      read("memory.stat"),
+    ]);
+    return Math.max(0, Number(used) - fileCacheOf(statistics));
   }
 
   async cpuMs(): Promise<number> {
@@ -167,6 +173,16 @@ export class SandboxCgroup {
   #file(controller: string, name: string): string {
     return join(CGROUP_MOUNT, controller, this.path, name);
   }
+}
+
+/**
+ * The bytes of cached files, from `memory.stat` of either version; of v1 the sums with the groups below. A sandbox's own
+ * memory is shared memory, which counts as anonymous here.
+ */
+export function fileCacheOf(statistics: string): number {
+  const sizes = new Map(statistics.split("\n").map((line) => [line.split(" ")[0], Number(line.split(" ")[1])]));
+  const sizeOf = (name: string): number => sizes.get(`total_${name}`) ?? sizes.get(name) ?? 0;
+  return sizeOf("active_file") + sizeOf("inactive_file");
 }
 
 /** From `cpu.stat` of cgroup v2. */

@@ -1,11 +1,10 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
 import type {
   AcquireRequest,
   Capabilities,
+  EngineFacts,
   Health,
   PreparedState,
   SandboxBackend,
@@ -16,6 +15,7 @@ import type {
 import { GVISOR } from "../traits.ts";
 import { placeAgent } from "./agent-placement.ts";
 import { detectCgroups } from "./cgroups.ts";
+import { readTraits } from "./engine.ts";
 import type { GvisorSandbox } from "./gvisor-sandbox.ts";
 import { readCpuFeatures } from "./image-requirements.ts";
 import type { CompleteResources } from "./oci-spec.ts";
@@ -64,19 +64,22 @@ export class GvisorBackend implements SandboxBackend {
     return this.#options.defaultResources;
   }
 
+  get engines(): readonly EngineFacts[] {
+    return this.#options.engines?.facts ?? [];
+  }
+
   get warm(): WarmFigures | undefined {
     return this.#warm?.figures;
   }
 
   static async open(options: GvisorBackendOptions): Promise<GvisorBackend> {
     const agent = await placeAgent(options.agentPath, options.cacheDirectory);
-    const [cgroups, cpuFeatures, inBackground, limitsDisk] = await Promise.all([
+    const [cgroups, cpuFeatures, traits] = await Promise.all([
       detectCgroups(),
       readCpuFeatures(),
-      loadsInBackground(options.engine.path),
-      canLimitDisk(options.engine.path),
+      readTraits(options.engine.path),
     ]);
-    return new GvisorBackend(options, { agent, cgroups, cpuFeatures, loadsInBackground: inBackground, limitsDisk });
+    return new GvisorBackend(options, { agent, cgroups, cpuFeatures, traits });
   }
 
   async probe(): Promise<Health> {
@@ -156,30 +159,5 @@ export class GvisorBackend implements SandboxBackend {
   #own(sandbox: GvisorSandbox): GvisorSandbox {
     this.#live.add(sandbox);
     return sandbox;
-  }
-}
-
-/**
- * Whether the engine can start a restored sandbox while it still loads its memory, so that its first answer does not
- * wait for all of it. It keeps the image's files open until it is done, so they may be removed meanwhile.
- */
-export async function loadsInBackground(enginePath: string): Promise<boolean> {
-  return /^\s*-background\b/m.test(await helpOf(enginePath, ["help", "restore"]));
-}
-
-/**
- * Whether the engine limits the size of the writable layer, which `df` shows inside. runsc 20240729 takes the option
- * for a part of the path.
- */
-async function canLimitDisk(enginePath: string): Promise<boolean> {
-  return helpOf(enginePath, ["flags"]).then((help) => help.includes("[,size={size}]"));
-}
-
-async function helpOf(enginePath: string, args: readonly string[]): Promise<string> {
-  try {
-    const { stdout, stderr } = await promisify(execFile)(enginePath, args, { timeout: 10_000 });
-    return `${stdout}\n${stderr}`;
-  } catch {
-    return "";
   }
 }

@@ -102,6 +102,10 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     return this.#sandboxId;
   }
 
+  get engine(): string {
+    return this.#parts.requirements.engine.version;
+  }
+
   /** Turns a pooled sandbox into the requested one, before anyone uses it. */
   async become({ sandboxId, spec }: AcquireRequest, options: CallOptions): Promise<void> {
     this.#sandboxId = sandboxId;

@@ -52,6 +52,19 @@ export async function readCpuFeatures(): Promise<string[]> {
     .toSorted();
 }
 
+/** Whether this engine can load the image. */
+export function isMadeBy(
+  wanted: ImageRequirements,
+  engine: { readonly version: string; readonly platform: string },
+): boolean {
+  return wanted.engine.version === engine.version && runsOn(wanted.platform, engine.platform);
+}
+
+/** systrap patches system calls in the memory of programs, so its images run nowhere else; ptrace's run on both. */
+function runsOn(wanted: string, platform: string): boolean {
+  return wanted === platform || (wanted === "ptrace" && platform === "systrap");
+}
+
 /** Refuses an image that cannot run here, and lists all differences. */
 export function checkRequirements(
   wanted: ImageRequirements,
@@ -62,9 +75,7 @@ export function checkRequirements(
   if (wanted.engine.version !== machine.engineVersion) {
     differences.push(`it was saved by runsc ${wanted.engine.version}, this server runs ${machine.engineVersion}`);
   }
-  // systrap patches system calls in the memory of programs, so its images run nowhere else; ptrace's run on both.
-  const portable = wanted.platform === "ptrace" && machine.platform === "systrap";
-  if (wanted.platform !== machine.platform && !portable) {
+  if (!runsOn(wanted.platform, machine.platform)) {
     differences.push(`it was saved on platform ${wanted.platform}, this server uses ${machine.platform}`);
   }
   if (wanted.architecture !== arch()) differences.push(`it was saved on ${wanted.architecture}, this is ${arch()}`);

@@ -10,13 +10,14 @@ import { DEFAULT_ENVIRONMENT, prepareFolders, SANDBOX_USER, WORKING_FOLDER } fro
 import type { AcquireRequest } from "../backend.ts";
 import type { PlacedAgent } from "./agent-placement.ts";
 import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
+import type { Engine, EngineTraits } from "./engine.ts";
 import { GvisorSandbox } from "./gvisor-sandbox.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
 import { hostNameservers, writeResolverFile } from "./network/nameservers.ts";
 import type { ServerNetwork } from "./network/server-network.ts";
 import { withNetworkNamespace } from "./oci-spec.ts";
 import type { RunDirectory } from "./run-directory.ts";
-import { firstReason, Runsc, type AttachedRunsc, type Platform } from "./runsc.ts";
+import { firstReason, Runsc, type AttachedRunsc } from "./runsc.ts";
 import { hostnameOf } from "./sandbox-hostname.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
@@ -27,9 +28,11 @@ const LOOK_MS = 25;
 const START_TIMEOUT_MS = 60_000;
 
 export interface LaunchPad {
-  readonly enginePath: string;
+  readonly engine: Engine;
+  readonly traits: EngineTraits;
+  /** The folder of this engine's records. */
+  readonly stateDirectory: string;
   readonly searchPath: string;
-  readonly platform: Platform;
   readonly runDirectory: RunDirectory;
   readonly cgroups: CgroupVersion;
   readonly pipes: PipeSupply;
@@ -37,8 +40,6 @@ export interface LaunchPad {
   readonly network: ServerNetwork | undefined;
   readonly heartbeatMs: number;
   readonly dozeAfterMs: number;
-  readonly loadsInBackground: boolean;
-  readonly limitsDisk: boolean;
 }
 
 export interface Launch {
@@ -71,12 +72,12 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
   const network = plan.request.spec.network === "none" ? undefined : pad.network?.sandboxNetwork(containerId);
   const runsc = new Runsc({
-    path: pad.enginePath,
+    path: pad.engine.path,
     searchPath: pad.searchPath,
-    platform: pad.platform,
-    stateDirectory: runDirectory.stateDirectory,
+    platform: pad.engine.platform,
+    stateDirectory: pad.stateDirectory,
     filestoreDirectory: runDirectory.filestoreDirectory,
-    ...(pad.limitsDisk ? { diskLimitBytes: plan.diskLimitBytes } : {}),
+    ...(pad.traits.limitsDisk ? { diskLimitBytes: plan.diskLimitBytes } : {}),
     network: plan.request.spec.network,
     useCgroups: cgroup !== undefined,
     attachedCgroups: runDirectory.attachedCgroups,
@@ -112,7 +113,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       sandboxId: plan.request.sandboxId,
       containerId,
       directory,
-      stateDirectory: runDirectory.stateDirectory,
+      stateDirectory: pad.stateDirectory,
       filestoreDirectory: runDirectory.filestoreDirectory,
       runsc,
       attached,
@@ -144,7 +145,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
 
 /** A frozen one has time to load completely, and is still only then. */
 function restoreCommand(pad: LaunchPad, imageDirectory: string, held: boolean | undefined): readonly string[] {
-  const early = pad.loadsInBackground && held !== true ? ["--background"] : [];
+  const early = pad.traits.loadsInBackground && held !== true ? ["--background"] : [];
   return ["restore", ...early, `--image-path=${imageDirectory}`];
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { arch } from "node:os";
 import { dirname, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
@@ -8,13 +8,14 @@ import type { AcquireRequest, PreparedState, SnapshotPayload } from "../backend.
 import { placeSavedAgent, type PlacedAgent } from "./agent-placement.ts";
 import type { CgroupVersion } from "./cgroups.ts";
 import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
-import { checkRequirements, ImageRequirements, OVERLAY } from "./image-requirements.ts";
+import { checkRequirements, ImageRequirements, isMadeBy, OVERLAY } from "./image-requirements.ts";
 import { launch, type Launch } from "./launch.ts";
 import { NETWORK_NOT_ALLOWED, notSupported, type NetworkSupport } from "./network/network-support.ts";
 import { ServerNetwork } from "./network/server-network.ts";
 import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
 import { ImageResolver } from "./root-filesystem/resolve-image.ts";
 import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
+import { readTraits, type Engine, type EngineSupply, type EngineTraits } from "./engine.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import type { Platform } from "./runsc.ts";
 import { hostnameOf } from "./sandbox-hostname.ts";
@@ -27,10 +28,13 @@ const USUAL_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
 const RESTORED_HOOK = `${WORKING_FOLDER}/.sandboxer/restored`;
 
 export interface StarterOptions {
-  readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
+  /** The engine of new sandboxes. */
+  readonly engine: Omit<Engine, "platform">;
   /** The search path of programs; absent: the usual folders. */
   readonly searchPath?: string;
   readonly platform: Platform;
+  /** For images that another engine wrote; absent: they are refused. */
+  readonly engines?: EngineSupply;
   readonly agentPath: string;
   readonly runDirectory: RunDirectory;
   readonly cacheDirectory: string;
@@ -51,9 +55,16 @@ export interface Machine {
   readonly agent: PlacedAgent;
   readonly cgroups: CgroupVersion;
   readonly cpuFeatures: readonly string[];
-  readonly loadsInBackground: boolean;
-  /** Whether the engine limits the size of the writable layer; otherwise it is watched. */
-  readonly limitsDisk: boolean;
+  /** Of the default engine. */
+  readonly traits: EngineTraits;
+}
+
+/** What a sandbox is made of. */
+interface Parts {
+  readonly engine: Engine;
+  readonly rootFilesystem: RootFilesystem;
+  readonly agent: PlacedAgent;
+  readonly generation: number;
 }
 
 /** For the warm pool: see {@link Launch}. */
@@ -68,11 +79,14 @@ export class SandboxStarter {
   readonly #pipes: PipeSupply;
   readonly #network: ServerNetwork | undefined;
   readonly #onEnded: Launch["onEnded"];
+  /** By path. */
+  readonly #traits: Map<string, Promise<EngineTraits>>;
 
   constructor(options: StarterOptions, machine: Machine, onEnded: Launch["onEnded"]) {
     this.#options = options;
     this.#machine = machine;
     this.#onEnded = onEnded;
+    this.#traits = new Map([[options.engine.path, Promise.resolve(machine.traits)]]);
     this.#pipes = new PipeSupply(options.runDirectory.workDirectory, machine.agent.path);
     this.#pipes.prepare();
     this.images = new ImageResolver({
@@ -106,7 +120,7 @@ export class SandboxStarter {
   async fresh(request: AcquireRequest, options: CallOptions, how: Unhurried = {}): Promise<GvisorSandbox> {
     const rootFilesystem = await this.image(request);
     const { agent } = this.#machine;
-    return this.#launch(request, rootFilesystem, agent, 0, options, {
+    return this.#launch(request, { engine: this.#engine, rootFilesystem, agent, generation: 0 }, options, {
       ...how,
       spec: (cgroupsPath) =>
         buildSpec({
@@ -129,23 +143,27 @@ export class SandboxStarter {
     if (!parsed.success) throw new SandboxerError("image_damaged", "The image does not list its requirements.");
     const wanted = parsed.data;
     const rootFilesystem = await this.images.resolve(wanted.root_filesystem.image);
-    const { engine, platform, cacheDirectory } = this.#options;
+    const { cacheDirectory, engines } = this.#options;
     const { cpuFeatures } = this.#machine;
+    const other = engines === undefined || isMadeBy(wanted, this.#engine) ? undefined : engines;
+    // Everything else is compared first: another engine may have to be fetched.
+    const { version, platform } = other === undefined ? this.#engine : asWanted(wanted);
     const support = this.networkSupport;
     const network = support.ok ? request.spec.network : "none";
     const whyNoNetwork = support.ok ? undefined : support.reason;
     checkRequirements(
       wanted,
-      { network, whyNoNetwork, engineVersion: engine.version, platform, cpuFeatures },
+      { network, whyNoNetwork, engineVersion: version, platform, cpuFeatures },
       rootFilesystem.identity,
     );
     // After the differences: an image with a network is refused for those.
     this.check(request);
+    const engine = (await other?.find(asWanted(wanted), options)) ?? this.#engine;
     const paths = memberPaths(snapshot, [...ENGINE_MEMBERS, CONFIG_MEMBER, AGENT_MEMBER]);
     const agent = await placeSavedAgent(paths[AGENT_MEMBER]!, wanted.agent_sha256, cacheDirectory);
     const saved = parseSavedSpec(await readFile(paths[CONFIG_MEMBER]!, "utf8"));
     const hostname = hostnameOf(request.sandboxId);
-    return this.#launch(request, rootFilesystem, agent, wanted.generation + 1, options, {
+    return this.#launch(request, { engine, rootFilesystem, agent, generation: wanted.generation + 1 }, options, {
       ...how,
       spec: (cgroupsPath) =>
         relocateSpec(saved, { rootFilesystem, agentDirectory: agent.directory, hostname, cgroupsPath }),
@@ -196,31 +214,40 @@ export class SandboxStarter {
     return this.#pipes.close();
   }
 
-  #launch(
+  get #engine(): Engine {
+    return { ...this.#options.engine, platform: this.#options.platform };
+  }
+
+  async #traitsOf({ path }: Engine): Promise<EngineTraits> {
+    const traits = this.#traits.get(path) ?? readTraits(path);
+    this.#traits.set(path, traits);
+    return traits;
+  }
+
+  async #launch(
     request: AcquireRequest,
-    rootFilesystem: RootFilesystem,
-    agent: PlacedAgent,
-    generation: number,
+    { engine, rootFilesystem, agent, generation }: Parts,
     options: CallOptions,
     how: Pick<Launch, "spec" | "imageDirectory" | "hurry" | "held">,
   ): Promise<GvisorSandbox> {
-    const { engine, platform, runDirectory, heartbeatMs, dozeAfterMs = 0, allMemoryBytes } = this.#options;
+    const { runDirectory, heartbeatMs, dozeAfterMs = 0, allMemoryBytes } = this.#options;
     const { searchPath = USUAL_FOLDERS } = this.#options;
-    const { cgroups, loadsInBackground, limitsDisk } = this.#machine;
-    const shared = { loadsInBackground, limitsDisk, pipes: this.#pipes, network: this.#network };
+    const { cgroups } = this.#machine;
     const pad = {
-      enginePath: engine.path,
+      engine,
+      traits: await this.#traitsOf(engine),
+      stateDirectory: await this.#stateDirectory(engine),
       searchPath,
-      platform,
       runDirectory,
       cgroups,
       heartbeatMs,
       dozeAfterMs,
-      ...shared,
+      pipes: this.#pipes,
+      network: this.#network,
     };
     const requirements: ImageRequirements = {
       engine: { version: engine.version, sha256: engine.sha256 },
-      platform,
+      platform: engine.platform,
       overlay: OVERLAY,
       network: request.spec.network,
       architecture: arch(),
@@ -242,9 +269,22 @@ export class SandboxStarter {
     return launch(pad, plan, options);
   }
 
+  /** Engines keep their records apart: they may differ in form. */
+  async #stateDirectory({ path, sha256 }: Engine): Promise<string> {
+    const { stateDirectory } = this.#options.runDirectory;
+    if (path === this.#options.engine.path) return stateDirectory;
+    const own = join(stateDirectory, sha256.slice(0, 8));
+    await mkdir(own, { recursive: true, mode: 0o700 });
+    return own;
+  }
+
   #resources(request: AcquireRequest): CompleteResources {
     return { ...this.#options.defaultResources, ...request.spec.resources };
   }
+}
+
+function asWanted({ engine, platform }: ImageRequirements): Omit<Engine, "path"> {
+  return { version: engine.version, sha256: engine.sha256, platform };
 }
 
 function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Record<string, string> {

@@ -14,7 +14,17 @@ export function summaryOf(context: ObservingContext): ServerSummary {
     dozing: countDozing(context),
     max_sandboxes: maxSandboxes,
     warm_pool: warmPoolRecord(context) ?? null,
+    engines: enginesOf(context),
   };
+}
+
+function enginesOf({ options }: ObservingContext): ServerSummary["engines"] {
+  const engines = [...options.backends.values()].flatMap((backend) => backend.engines ?? []);
+  return engines.map(({ platform, message, ...engine }) => ({
+    ...engine,
+    platform: platform ?? null,
+    message: message ?? null,
+  }));
 }
 
 export function countStates({ sandboxes }: ObservingContext): Readonly<Partial<Record<SandboxState, number>>> {

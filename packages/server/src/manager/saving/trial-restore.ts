@@ -55,14 +55,15 @@ export async function tryRestore(context: ProofContext, trial: Trial, options: V
     return tracked(context, work, { ...options, signal }, async (track) => {
       checkRoom(context);
       context.checkResources({ backend: backend.name, spec: trial.spec });
+      let engine: string | undefined;
       try {
-        await restoreAndAsk(context, trial, track);
+        engine = await restoreAndAsk(context, trial, track);
       } catch (thrown) {
         const error = asSandboxerError(signal.aborted ? signal.reason : thrown);
         if (signal.aborted || NO_VERDICT.has(error.code)) throw error;
         throw await trial.unproven({ at: now(context), reason: cutMessage(error.message) }, error);
       }
-      await trial.proven({ at: now(context), engine: await engineOf(backend) });
+      await trial.proven({ at: now(context), engine: await engineOf(backend, engine) });
       track.lap("record");
     });
   });
@@ -97,12 +98,13 @@ function checkRoom({ sandboxes, options }: ProofContext): void {
   });
 }
 
-async function restoreAndAsk(context: ProofContext, trial: Trial, track: Track): Promise<void> {
+/** Returns the version of the engine that ran it, if it is known. */
+async function restoreAndAsk(context: ProofContext, trial: Trial, track: Track): Promise<string | undefined> {
   const { signal } = track.options;
   // As it was, under a new id, without network, secrets, and setup commands that would need them.
   const { secretRefs: _secrets, setup: _setup, ...rest } = trial.spec;
   const request = { sandboxId: randomUUID(), spec: { ...rest, network: "none" as const }, skipWarmPool: true };
-  await withWorkFolder(context.options.workDirectory, async (folder) => {
+  return await withWorkFolder(context.options.workDirectory, async (folder) => {
     const state = await trial.load(folder, { ...track.options, fromStore: true });
     track.lap("unpack");
     const handle = await acquireWithState(trial.backend, request, state, track.options);
@@ -110,15 +112,15 @@ async function restoreAndAsk(context: ProofContext, trial: Trial, track: Track):
     try {
       await unlessAborted(handle.ping({ signal: AbortSignal.timeout(PING_MS) }), signal);
       track.lap("answer");
+      return handle.engine;
     } finally {
       await context.reported("end of a test restore", handle.destroy());
     }
   });
 }
 
-async function engineOf(backend: SandboxBackend): Promise<string> {
-  const { details } = await backend.probe();
-  const version = details?.["version"];
+async function engineOf(backend: SandboxBackend, used: string | undefined): Promise<string> {
+  const version = used ?? (await backend.probe()).details?.["version"];
   return version === undefined ? backend.name : `${backend.name} ${version}`;
 }
 

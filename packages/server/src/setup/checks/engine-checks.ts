@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { COMPILER_REMEDY, findAgent, findCompiler, type AgentBinary } from "../agent-binary.ts";
 import type { Platform } from "../context.ts";
 import { LOCAL_SOURCES, locateEngine } from "../engine/engine.ts";
+import { localEngines } from "../engine/local-sources.ts";
 import type { Engine } from "../engine/source.ts";
+import { isOutdated, lacks } from "../engine/version.ts";
 import { loadedSelfTest, readVerdict, type Verdict } from "../platform.ts";
 import { thisHost, whyNotGvisor } from "../host.ts";
 import type { Check, CheckContext, CheckResult } from "./check.ts";
@@ -18,6 +20,7 @@ export const checkEngine: Check = async (context) => {
   const agent = await findAgent(context).catch(() => undefined);
   return [
     describeEngine(engine),
+    ...(await describeOthers(context, engine)),
     describeAgent(agent, context),
     await checkPlatform(context, engine, agent),
     await checkNetwork(context, engine),
@@ -38,6 +41,27 @@ function describeEngine(engine: Found): CheckResult {
   const base = { name: "runsc", needed: true };
   if ("missing" in engine) return { ...base, state: "missing", message: engine.missing, remedy: SET_UP };
   return { ...base, state: "found", version: engine.version, message: `${engine.path} (${engine.source})` };
+}
+
+/** What lies beside the engine of new sandboxes, and whether a newer one is known. */
+async function describeOthers(context: CheckContext, engine: Found): Promise<CheckResult[]> {
+  if ("missing" in engine) return [];
+  const locals = await localEngines(context, context.signal);
+  const others = locals.filter(({ version }) => version !== engine.version);
+  const beside: CheckResult[] =
+    others.length === 0
+      ? []
+      : [
+          {
+            name: "other engines",
+            needed: false,
+            state: "found",
+            message: `${others.map(({ version, where }) => `${version} (${where})`).join(", ")}: for checkpoints that they wrote`,
+          },
+        ];
+  if (!isOutdated(engine.version)) return beside;
+  const message = lacks(engine.version) ?? `runsc ${engine.version} is older than the newest tested one`;
+  return [...beside, { name: "newest engine", needed: false, state: "missing", message, remedy: `${SET_UP} --newest` }];
 }
 
 function describeAgent(agent: AgentBinary | undefined, context: CheckContext): CheckResult {

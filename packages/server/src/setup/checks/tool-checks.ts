@@ -30,7 +30,7 @@ export const checkGo: Check = async ({ searchPath, signal }) => {
   const base = { name: "go", needed: false };
   const go = findGo(searchPath);
   if (go === undefined) {
-    const message = "missing; only `sandboxer setup --newest` uses it";
+    const message = "missing; the newest runsc cannot be built without it";
     return { ...base, state: "missing", message, remedy: "https://go.dev/doc/install" };
   }
   const result = await runCommand([go, "version"], { signal });

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
@@ -9,6 +9,12 @@ import type { Engine } from "./source.ts";
 /** `{cache}/engines/{version}/runsc`, and beside it `runsc.sha256`, which is written first. */
 export function cachedEnginePath(cacheDirectory: string, version: string): string {
   return join(cacheDirectory, "engines", version, "runsc");
+}
+
+/** The versions in the cache, intact or not. */
+export async function cachedVersions(cacheDirectory: string): Promise<string[]> {
+  const names = await readdir(join(cacheDirectory, "engines")).catch(() => []);
+  return names.filter((name) => existsSync(cachedEnginePath(cacheDirectory, name)));
 }
 
 /** Undefined if it is missing, or differs from what was installed. */

@@ -21,7 +21,7 @@ export function debianPackageFrom(aptDirectory: string, sha256: string | undefin
     name: "Debian package",
     message: `Fetching runsc from Debian's ${SUITE}`,
     timeoutMs: 180_000,
-    async find({ cacheDirectory, searchPath }, signal) {
+    async find({ cacheDirectory, scratchDirectory = cacheDirectory, searchPath }, signal) {
       const aptGet = findProgram("apt-get", searchPath);
       const dpkgDeb = findProgram("dpkg-deb", searchPath);
       if (aptGet === undefined || dpkgDeb === undefined) return { skipped: "apt-get and dpkg-deb are not installed." };
@@ -30,7 +30,7 @@ export function debianPackageFrom(aptDirectory: string, sha256: string | undefin
       const keyring = mirror.keyring ?? KEYRING;
       if (!existsSync(keyring)) return { skipped: `No keyring at ${keyring} to check the package with.` };
 
-      return inScratchDirectory(cacheDirectory, async (directory) => {
+      return inScratchDirectory(scratchDirectory, async (directory) => {
         const apt = [
           aptGet,
           "-qq",

@@ -3,39 +3,74 @@ import type { SetupContext } from "../context.ts";
 import { runStep } from "../step.ts";
 import { debianPackage } from "./debian-package.ts";
 import { describeEngine, inspectEngine } from "./inspect.ts";
-import { cachedCopy, onPath } from "./local-sources.ts";
+import { DEBIAN_RUNSC } from "./checksums.ts";
+import { cachedCopy, installed } from "./local-sources.ts";
 import { newestBuild } from "./newest.ts";
-import { officialRelease } from "./official-release.ts";
+import { isReleaseVersion, officialRelease } from "./official-release.ts";
 import type { Engine, EngineSource } from "./source.ts";
+import { NEWEST_ENGINE_VERSION, OFFICIAL_ENGINE_VERSION, PINNED_ENGINE_VERSION } from "./version.ts";
 
-/** Sources that need no download. */
-export const LOCAL_SOURCES: readonly EngineSource[] = [onPath, cachedCopy];
-const ALL_SOURCES: readonly EngineSource[] = [...LOCAL_SOURCES, officialRelease, debianPackage];
+/** Needs no download. */
+export const LOCAL_SOURCES: readonly EngineSource[] = [installed];
+/** Where nothing is installed: the official release, or else Debian's of 2024. A start does not wait for a build. */
+const ALL_SOURCES: readonly EngineSource[] = [
+  ...LOCAL_SOURCES,
+  officialRelease(OFFICIAL_ENGINE_VERSION),
+  debianPackage,
+  officialRelease(PINNED_ENGINE_VERSION),
+];
 
-/** The version that every release of ours is tested with, whatever is on PATH. */
-export const PINNED_SOURCES: readonly EngineSource[] = [cachedCopy, officialRelease, debianPackage];
+/** The version that every release of ours is tested with, whatever else is installed. */
+export const PINNED_SOURCES: readonly EngineSource[] = [
+  cachedCopy,
+  officialRelease(PINNED_ENGINE_VERSION),
+  debianPackage,
+];
+
+/** The ways to get exactly this version, best first. The checksum is the one of the runsc that wrote an image. */
+export function sourcesOf(version: string, sha256: string): readonly EngineSource[] {
+  if (version === NEWEST_ENGINE_VERSION) return [newestBuild];
+  if (version === PINNED_ENGINE_VERSION) {
+    const isDebians = sha256 === DEBIAN_RUNSC[process.arch];
+    const sources = [officialRelease(version), debianPackage];
+    return isDebians ? sources.toReversed() : sources;
+  }
+  return isReleaseVersion(version) && sha256 !== "" ? [officialRelease(version, sha256)] : [];
+}
+
+/** The newest engine that was tested, for machines that have an older one. */
+export const NEWEST_SOURCES: readonly EngineSource[] = [officialRelease(OFFICIAL_ENGINE_VERSION), newestBuild];
 
 /** The runsc to use: the requested one, otherwise from the first source that has one. */
 export async function locateEngine(context: SetupContext, sources = ALL_SOURCES): Promise<Engine> {
   if (context.runscPath !== undefined) return useGivenEngine(context, context.runscPath);
+  return firstOf(context, sources, (reasons) => ({
+    message: `No runsc was found that is new enough. ${reasons}`,
+    hint: "Install runsc (https://gvisor.dev/docs/user_guide/install/), or install Go and run `sandboxer setup --newest`.",
+  }));
+}
+
+/** Builds the newest tested runsc, or uses the cached build. Servers that start from then on prefer it. */
+export async function buildNewestEngine(context: SetupContext): Promise<Engine> {
+  return firstOf(context, [newestBuild], (reasons) => ({
+    message: reasons,
+    hint: "Install Go 1.26 or newer (https://go.dev/doc/install) and try again.",
+  }));
+}
+
+/** The engine of the first source that has one, or an error with the reasons of all. */
+export async function firstOf(
+  context: SetupContext,
+  sources: readonly EngineSource[],
+  failure: (reasons: string) => { readonly message: string; readonly hint: string },
+): Promise<Engine> {
   const reasons: string[] = [];
   for (const source of sources) {
     const engine = await trySource(context, source, reasons);
     if (engine !== undefined) return engine;
   }
-  throw new SandboxerError("backend_unavailable", `No runsc was found that is new enough. ${reasons.join(" ")}`, {
-    hint: "Install runsc (https://gvisor.dev/docs/user_guide/install/), or install Go and run `sandboxer setup --newest`.",
-  });
-}
-
-/** Builds the newest tested runsc, or uses the cached build. A server uses it with `--runsc PATH`. */
-export async function buildNewestEngine(context: SetupContext): Promise<Engine> {
-  const reasons: string[] = [];
-  const engine = await trySource(context, newestBuild, reasons);
-  if (engine !== undefined) return engine;
-  throw new SandboxerError("backend_unavailable", reasons.join(" "), {
-    hint: "Install Go 1.26 or newer (https://go.dev/doc/install) and try again.",
-  });
+  const { message, hint } = failure(reasons.join(" "));
+  throw new SandboxerError("backend_unavailable", message, { hint });
 }
 
 /** A failing source counts as having none: the next one is tried, and the reason is kept. */

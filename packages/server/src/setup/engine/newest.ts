@@ -19,26 +19,26 @@ export function findGo(searchPath: string): string | undefined {
 
 export const newestBuild = newestBuildOf(NEWEST_RUNSC_MODULES);
 
-/** Only on request (`setup --newest`): the build takes minutes. */
+/** The build takes minutes, so nobody waits for it at a start; it stands back for whatever else runs here. */
 export function newestBuildOf(modulesSha256: string): EngineSource {
   return {
     name: "go build",
     message: `Building runsc ${NEWEST_ENGINE_VERSION} with Go; this takes some minutes`,
     timeoutMs: 15 * 60_000,
-    async find({ cacheDirectory, searchPath }, signal) {
+    async find({ cacheDirectory, scratchDirectory = cacheDirectory, searchPath }, signal) {
       const cached = await readCachedEngine(cacheDirectory, NEWEST_ENGINE_VERSION, signal);
       if (cached !== undefined) return { value: cached, message: `runsc ${cached.version} at ${cached.path}` };
       const go = findGo(searchPath);
       if (go === undefined) return { skipped: "Go is not installed; it is needed to build the newest runsc." };
 
-      return inScratchDirectory(cacheDirectory, async (directory) => {
+      return inScratchDirectory(scratchDirectory, async (directory) => {
         const binDirectory = join(directory, "bin");
         await mkdir(binDirectory);
         // Without this flag a build has no version, and restoring compares versions.
         const flags = `-s -w -X gvisor.dev/gvisor/runsc/version.version=${NEWEST_ENGINE_VERSION}`;
         const result = await runCommand(
           [go, "install", "-trimpath", "-ldflags", flags, `gvisor.dev/gvisor/runsc@v${NEWEST_ENGINE_VERSION}`],
-          { signal, env: { GOBIN: binDirectory, CGO_ENABLED: "0" }, workingDirectory: directory },
+          { signal, env: { GOBIN: binDirectory, CGO_ENABLED: "0" }, workingDirectory: directory, standBack: true },
         );
         if (result.code !== 0) return { skipped: `go install: ${tellingLine(result)}` };
         const candidate = join(binDirectory, "runsc");

@@ -7,31 +7,42 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { hashFile } from "../files.ts";
 import { inScratchDirectory } from "../scratch.ts";
 import { installEngine } from "./cache.ts";
+import { requireChecksum } from "./checksums.ts";
 import type { EngineSource } from "./source.ts";
-import { PINNED_ENGINE_VERSION } from "./version.ts";
 
 /** The release bucket of gVisor's installation guide. */
 const RELEASES = "https://storage.googleapis.com/gvisor/releases/release";
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "x86_64", arm64: "aarch64" };
 /** The checksum is small: if it does not arrive in this time, the bucket is unreachable. */
 const REACH_TIMEOUT_MS = 5_000;
+const TRUSTED_HINT = "Try again later, or give a runsc that you trust with --runsc PATH.";
 
-export const officialRelease = officialReleaseFrom(RELEASES);
+const RELEASE_VERSION = /^20[0-9]{6}\.[0-9]{1,3}$/;
 
-export function officialReleaseFrom(releases: string): EngineSource {
+export function isReleaseVersion(version: string): boolean {
+  return RELEASE_VERSION.test(version);
+}
+
+/** @param sha256 Another one is not used; absent: only the published checksum is compared. */
+export function officialRelease(version: string, sha256?: string): EngineSource {
+  return officialReleaseFrom(RELEASES, version, sha256);
+}
+
+export function officialReleaseFrom(releases: string, version: string, sha256?: string): EngineSource {
   return {
     name: "official release",
-    message: `Fetching gVisor's release ${PINNED_ENGINE_VERSION}`,
+    message: `Fetching gVisor's release ${version}`,
     timeoutMs: 120_000,
-    async find({ cacheDirectory }, signal) {
+    async find({ cacheDirectory, scratchDirectory = cacheDirectory }, signal) {
       const architecture = ARCHITECTURES[process.arch];
       if (architecture === undefined) return { skipped: `gVisor has no release for ${process.arch}.` };
-      const url = `${releases}/${PINNED_ENGINE_VERSION}/${architecture}/runsc`;
+      if (!isReleaseVersion(version)) return { skipped: `runsc ${version} is not an official release.` };
+      const url = `${releases}/${version}/${architecture}/runsc`;
 
       const expected = await fetchChecksum(`${url}.sha512`, signal);
       if ("unreachable" in expected)
         return { skipped: `The official release cannot be fetched: ${expected.unreachable}` };
-      return inScratchDirectory(cacheDirectory, async (directory) => {
+      return inScratchDirectory(scratchDirectory, async (directory) => {
         const candidate = join(directory, "runsc");
         try {
           await download(url, candidate, signal);
@@ -43,10 +54,11 @@ export function officialReleaseFrom(releases: string): EngineSource {
           throw new SandboxerError(
             "backend_unavailable",
             `${url} does not have its published checksum; it was not used.`,
-            {
-              hint: "Try again later, or give a runsc that you trust with --runsc PATH.",
-            },
+            { hint: TRUSTED_HINT },
           );
+        }
+        if (sha256 !== undefined) {
+          requireChecksum(`gVisor's release ${version}`, await hashFile(candidate), sha256, TRUSTED_HINT);
         }
         await chmod(candidate, 0o755);
         const engine = await installEngine(cacheDirectory, candidate, this.name, signal);

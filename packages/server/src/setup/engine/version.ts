@@ -7,6 +7,9 @@ export const PINNED_ENGINE_VERSION = "20240729.0";
 /** Tested: the newest that the Go module proxy has. */
 export const NEWEST_ENGINE_VERSION = "0.0.0-20260701204157-69c2d17aea96";
 
+/** The last official release before those sources. Only the self-test has seen it: we never had its bytes. */
+export const OFFICIAL_ENGINE_VERSION = "20260622.0";
+
 export interface EngineVersion {
   /** As a name of one build: `20240729.0`, `0.0.0-20260701204157-69c2d17aea96`. */
   readonly name: string;
@@ -19,8 +22,36 @@ export function parseEngineVersion(output: string): EngineVersion | undefined {
   const text = /^runsc version\s+(\S.*)$/m.exec(output)?.[1]?.trim();
   if (text === undefined) return undefined;
   const name = text.replace(/^release-/, "").replace(/^0\.0~/, "");
-  const date = /(?:^|[^0-9])(20[0-9]{6})(?:[0-9]{6})?(?:[^0-9]|$)/.exec(name)?.[1];
-  return { name, date };
+  return { name, date: engineDate(name) };
+}
+
+/** YYYYMMDD; undefined for a name without a date. */
+export function engineDate(name: string): string | undefined {
+  return /(?:^|[^0-9])(20[0-9]{6})(?:[0-9]{6})?(?:[^0-9]|$)/.exec(name)?.[1];
+}
+
+/**
+ * The order in which engines become the default: the official release and the build that belong to this version of
+ * sandboxer, then the newest.
+ */
+export function byPreference(left: string, right: string): number {
+  return preference(right).localeCompare(preference(left));
+}
+
+function preference(name: string): string {
+  if (name === OFFICIAL_ENGINE_VERSION) return "C";
+  return name === NEWEST_ENGINE_VERSION ? "B" : `A${engineDate(name) ?? ""}`;
+}
+
+/** Whether a newer engine was tested with this version of sandboxer. */
+export function isOutdated(name: string): boolean {
+  return (engineDate(name) ?? "") < engineDate(OFFICIAL_ENGINE_VERSION)!;
+}
+
+/** What people miss with an engine of 2024; undefined: nothing. */
+export function lacks(name: string): string | undefined {
+  if ((engineDate(name) ?? "") >= "20250101") return undefined;
+  return `runsc ${name} has no network namespaces for sandboxes, and an idle sandbox with a program in it costs 2 to 5 % of a core`;
 }
 
 export function isNewEnough(version: EngineVersion): boolean {

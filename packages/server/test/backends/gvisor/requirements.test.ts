@@ -1,7 +1,7 @@
 import { arch } from "node:os";
 import { expect, test } from "vitest";
 import { SandboxerError } from "@sandboxer/protocol";
-import { cpuMsOf, memoryKillsOf, wasFull } from "../../../src/backends/gvisor/cgroups.ts";
+import { cpuMsOf, fileCacheOf, memoryKillsOf, wasFull } from "../../../src/backends/gvisor/cgroups.ts";
 import { lookAgainAfterMs } from "../../../src/backends/gvisor/disk-limit.ts";
 import {
   checkRequirements,
@@ -85,6 +85,9 @@ test("cgroup files of both versions are understood, and so is their absence", ()
   expect([wasFull("84008960\n", "max\n"), wasFull("", "")]).toEqual([false, false]);
   expect(memoryKillsOf("low 0\nhigh 0\nmax 12\noom 2\noom_kill 1\noom_group_kill 0\n")).toBe(1);
   expect(memoryKillsOf("")).toBe(0);
+  expect(fileCacheOf("anon 9\ninactive_file 100\nactive_file 20\nshmem 7\n")).toBe(120);
+  expect(fileCacheOf("active_file 1\ntotal_active_file 30\ninactive_file 2\ntotal_inactive_file 400\n")).toBe(430);
+  expect(fileCacheOf("")).toBe(0);
   expect(cpuMsOf("usage_usec 12500\nuser_usec 1\n")).toBe(12.5);
   expect(cpuMsOf("")).toBe(0);
 });

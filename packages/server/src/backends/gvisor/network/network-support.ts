@@ -27,7 +27,7 @@ export const NETWORK_NOT_ALLOWED = {
 export async function probeNetwork(engineVersion: string, searchPath: string): Promise<NetworkSupport> {
   const date = /(?:^|[^0-9])(20[0-9]{6})/.exec(engineVersion)?.[1];
   if (date === undefined || date < OLDEST_ENGINE_DATE) {
-    const remedy = "Run `sandboxer setup --newest` and start with --runsc and the path that it prints.";
+    const remedy = "Run `sandboxer setup --newest` and restart the server.";
     return { ok: false, reason: `networking needs runsc 2025 or newer, and this server has ${engineVersion}`, remedy };
   }
   const [ip, nft] = ["ip", "nft"].map((name) => find(name, searchPath));

@@ -1,0 +1,48 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { CallOptions } from "../../support/call-options.ts";
+import type { EngineFacts } from "../backend.ts";
+import type { Platform } from "./runsc.ts";
+
+/** A runsc that works on this machine, on this platform. Its version binds images to it. */
+export interface Engine {
+  readonly path: string;
+  readonly version: string;
+  readonly sha256: string;
+  readonly platform: Platform;
+}
+
+/** The engines of this machine besides the default one. */
+export interface EngineSupply {
+  readonly facts: readonly EngineFacts[];
+  /** The engine that wrote an image, fetched if it must be; `image_incompatible` with the next step if there is none. */
+  find(wanted: Omit<Engine, "path">, options: CallOptions): Promise<Engine>;
+}
+
+/** What versions of runsc differ in. */
+export interface EngineTraits {
+  /**
+   * Whether it can start a restored sandbox while it still loads its memory, so that the first answer does not wait for
+   * all of it. It keeps the image's files open until it is done, so they may be removed meanwhile.
+   */
+  readonly loadsInBackground: boolean;
+  /**
+   * Whether it limits the size of the writable layer, which `df` shows inside; otherwise the server watches it. runsc
+   * 20240729 takes the option for a part of the path.
+   */
+  readonly limitsDisk: boolean;
+}
+
+export async function readTraits(enginePath: string): Promise<EngineTraits> {
+  const [restore, flags] = await Promise.all([helpOf(enginePath, ["help", "restore"]), helpOf(enginePath, ["flags"])]);
+  return { loadsInBackground: /^\s*-background\b/m.test(restore), limitsDisk: flags.includes("[,size={size}]") };
+}
+
+async function helpOf(enginePath: string, args: readonly string[]): Promise<string> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(enginePath, args, { timeout: 10_000 });
+    return `${stdout}\n${stderr}`;
+  } catch {
+    return "";
+  }
+}
