@@ -20,11 +20,12 @@ import { planChaosSuites } from "./testing/chaos.ts";
 import { planConsoleSuite } from "./testing/console.ts";
 import { planDockerSuite } from "./testing/docker.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
+import { inMemory } from "./testing/in-memory.ts";
 import { inOwnNetwork } from "./testing/own-network.ts";
 import { Room } from "./testing/room.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { checkSkips } from "./testing/skips.ts";
-import { simulation, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
+import { simulation, STATIC_SUITES, titleOf, vitestSuite, type Suite, type SuiteResult } from "./testing/suite.ts";
 import { summaryOf } from "./testing/summary.ts";
 
 const QUICK_TIMEOUT_MS = 20 * 60_000;
@@ -52,15 +53,15 @@ const extensions = async (): Promise<readonly Planned[]> => (await services, [pl
 /** By rank: the longest first, and what others wait for; at the end what is short. A weight says how many workers it keeps busy. */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
   [1, async () => STATIC_SUITES],
-  [3, async () => [vitestSuite("unit", QUICK_TIMEOUT_MS), vitestSuite("servers", QUICK_TIMEOUT_MS)]],
+  [3, async () => [quick("unit"), quick("servers")]],
   [1, extensions],
   [2, async () => (await engines).slice(1)],
   [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
   [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines, pictures)] : [])],
   [2, async () => (await engines).slice(0, 1)],
   [2, async () => (await stores, wanted("chaos") ? planChaosSuites(await engines) : [])],
-  [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
-  [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
+  [1, async () => (await stores, [quick("stores")])],
+  [2, async () => [quick("crash")]],
   [1, async () => [planAgent()]],
   [1, async () => [simulation(2_000)]],
 ];
@@ -85,6 +86,11 @@ if (selected.length === 0) for (const line of skips.unused) report(line);
 if (results.length === 0) throw new Error(`No suite is called ${selected.join(" or ")}.`);
 process.stdout.write(summaryOf(results));
 process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;
+
+/** A suite without real sandboxes. */
+function quick(name: string): Suite {
+  return inMemory(vitestSuite(name, QUICK_TIMEOUT_MS));
+}
 
 function planAgent(): Planned {
   if (findCompiler(context.searchPath) !== undefined) return vitestSuite("agent", QUICK_TIMEOUT_MS);

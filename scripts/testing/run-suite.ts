@@ -25,7 +25,7 @@ export async function runSuite(
   const title = titleOf(suite);
   const heading = `\n== ${title}\n`;
   process.stdout.write(output === "as it comes" ? heading : `${title}: begun\n`);
-  const directory = mkdtempSync(join(tmpdir(), "sandboxer-test-"));
+  const directory = mkdtempSync(join(suite.temporaryIn ?? tmpdir(), "sandboxer-test-"));
   const reportPath = join(directory, "report.json");
   const outputPath = join(directory, "output");
   const timesPath = join(directory, "times");
@@ -35,7 +35,7 @@ export async function runSuite(
     const argv = suite.vitest
       ? [...suite.argv, "--reporter=default", "--reporter=json", `--outputFile.json=${reportPath}`]
       : suite.argv;
-    const exitCode = await run([...TIMED, timesPath, ...argv], suite, outputFile ?? "inherit");
+    const exitCode = await run([...TIMED, timesPath, ...argv], suite, directory, outputFile ?? "inherit");
     const said = outputFile === undefined ? "(see above)" : readFileSync(outputPath, "utf8");
     if (outputFile !== undefined) process.stdout.write(heading + said);
     const counts = suite.vitest
@@ -48,17 +48,22 @@ export async function runSuite(
     return { title, ...counts, failed, failures, elapsedMs, processorMs: readTimes(timesPath) };
   } finally {
     if (outputFile !== undefined) closeSync(outputFile);
-    rmSync(directory, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-function run(argv: readonly string[], suite: Suite, output: "inherit" | number): Promise<number> {
+function run(argv: readonly string[], suite: Suite, directory: string, output: "inherit" | number): Promise<number> {
   const [program = "", ...rest] = argv;
   const child = spawn(program, rest, {
     cwd: ROOT,
     stdio: ["inherit", output, output],
     detached: true,
-    env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, ...suite.env },
+    env: {
+      NODE_COMPILE_CACHE: COMPILED,
+      ...process.env,
+      ...(suite.temporaryIn === undefined ? {} : { TMPDIR: directory }),
+      ...suite.env,
+    },
   });
   // A group of its own, so that nothing of a suite outlives it: vitest's workers would.
   const killGroup = (): void => {

@@ -11,6 +11,8 @@ export interface Suite {
   readonly argv: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** The parent of the folder for its temporary files; by default the system's. */
+  readonly temporaryIn?: string;
   /** Whether it is a vitest run, which counts its tests; another command counts as one. */
   readonly vitest: boolean;
 }

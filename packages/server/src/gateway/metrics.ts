@@ -19,9 +19,17 @@ export interface MetricsSources {
   readonly integrity?: () => IntegrityFigures | undefined;
 }
 
+/** The numbers of the process itself. Their timers and observers never end, so all servers of a process share them. */
+let nodeMetrics: Registry | undefined;
+function nodeRegistry(): Registry {
+  if (nodeMetrics === undefined)
+    collectDefaultMetrics({ register: (nodeMetrics = new Registry()), prefix: "sandboxer_" });
+  return nodeMetrics;
+}
+
 /** Numbers for Prometheus: counts, states, durations, bytes. */
 export class Metrics implements Pick<Observer, "operation" | "output"> {
-  readonly registry = new Registry();
+  readonly registry = Registry.merge([nodeRegistry()]);
   readonly #durations = new Histogram({
     name: "sandboxer_operation_seconds",
     help: "Duration of create, restore, execute, checkpoint, live_checkpoint, filesystem_snapshot and destroy.",
@@ -49,7 +57,6 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
   });
 
   constructor({ integrity = () => undefined, warm = () => undefined, ...sources }: MetricsSources) {
-    collectDefaultMetrics({ register: this.registry, prefix: "sandboxer_" });
     this.#gauges("sandboxer_sandboxes", "Sandboxes on this server, by state.", sources.states);
     this.#gauge(
       "sandboxer_sandboxes_dozing",
