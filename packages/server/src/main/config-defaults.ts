@@ -10,6 +10,8 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     platform: "auto",
     image: "host",
     requireStore: "false",
+    maxPreviews: "1000",
+    wakeTimeoutMs: "1m",
     allowNetwork: "false",
     dockerHost: "unix:///var/run/docker.sock",
     dockerImage: "node:24-bookworm",
