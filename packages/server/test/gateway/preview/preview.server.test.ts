@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { eventually } from "../../../../../test/kit/eventually.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import { get, listening, NAVIGATION, open, PORT } from "./support.ts";
 
@@ -92,7 +93,7 @@ test("a client that does not read makes the program wait", async () => {
   await eventually("the program waits", async () => {
     const same = written === before && written > 0;
     before = written;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await meanwhile(50);
     return same;
   });
   expect(written).toBeLessThan(32 * MEGABYTE);

@@ -9,6 +9,7 @@ import {
 import type { Duplex } from "node:stream";
 import { onTestFinished } from "vitest";
 import type { CreatedSandboxRecord } from "@sandboxer/protocol";
+import { eventually } from "../../../../../test/kit/eventually.ts";
 import type { FakeBackend } from "../../../src/backends/fake/index.ts";
 import {
   startTestServer,
@@ -53,7 +54,7 @@ export async function sandboxOn(server: TestServer, body: object = {}, key?: str
   await call(server, "POST", `/v1/sandboxes/${sandbox.id}/exec`, exec, key);
   const { id, token } = sandbox;
   const live = await server.live(id);
-  while ((await live.handle.listeningPorts?.())?.length !== 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually("it listens", async () => (await live.handle.listeningPorts?.())?.length === 1);
   return { server, id, token, host: `${PORT}-${id}.localhost` };
 }
 
