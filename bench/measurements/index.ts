@@ -12,6 +12,7 @@ import { measureForks } from "./forks.ts";
 import { measureHandoff } from "./handoff.ts";
 import { measureOutput } from "./output.ts";
 import { measurePeers } from "./peers.ts";
+import { measurePreview } from "./preview.ts";
 import { countRequests } from "./requests.ts";
 import { measureSavings } from "./savings.ts";
 
@@ -35,6 +36,7 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   live: measureLive,
   stored: measureStored,
   clients: measureClients,
+  preview: measurePreview,
   handoff: besideRaw(measureHandoff),
   requests: async (lab) => ({ requests: await countRequests(lab) }),
 };

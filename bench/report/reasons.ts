@@ -51,6 +51,10 @@ const REASONS: readonly Reason[] = [
     why: "the bytes go through the store, hashed and synced, and the owner notices the request after half a second on average; raw runsc copies once, on one disk, without deciding who owns the sandbox",
   },
   {
+    id: /^preview/,
+    why: "the request goes through the server, the agent's frames and a connection inside, each on the same processors as the program",
+  },
+  {
     id: /^second-time.*objects/,
     why: "one percent of the objects is spread over a fifth of the pages and nearly every block, so most blocks are encoded again; and the first checkpoint is fast, because objects compress to a tenth",
   },

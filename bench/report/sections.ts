@@ -52,6 +52,14 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    title: "Previews",
+    groups: ["preview"],
+    about: [
+      "A Python web server in a sandbox is asked through its preview URL. The other side is what the aim allows: the same",
+      "request from inside the sandbox plus 5 ms, and a resume alone plus 50 ms.",
+    ],
+  },
+  {
     title: "Requests to the store",
     groups: ["requests"],
     about: [

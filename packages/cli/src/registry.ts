@@ -110,6 +110,21 @@ const INSIDE: readonly Row[] = [
     load: async () => (await import("./commands/logs.ts")).logsCommand,
   },
   {
+    name: "ports",
+    summary: "List the ports on which programs in a sandbox listen.",
+    load: async () => (await import("./commands/ports.ts")).portsCommand,
+  },
+  {
+    name: "url",
+    summary: "Print a URL that opens a port of a sandbox.",
+    load: async () => (await import("./commands/url.ts")).urlCommand,
+  },
+  {
+    name: "forward",
+    summary: "Forward a local port to a port of a sandbox.",
+    load: async () => (await import("./commands/forward.ts")).forwardCommand,
+  },
+  {
     name: "cp",
     summary: "Copy files and folders between this machine and a sandbox.",
     load: async () => (await import("./commands/cp.ts")).cpCommand,

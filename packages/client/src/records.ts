@@ -35,6 +35,10 @@ export type BackendRecord = ItemOf<Of<"listBackends">>;
 export type InstanceRecord = ItemOf<Of<"listInstances">>;
 export type HandoffRecord = Of<"handoffSandbox">;
 export type Reachability = Of<"reachability">;
+/** A port on which a program inside listens. */
+export type ListeningPort = ItemOf<Of<"listPorts">>;
+/** A URL that opens a port; `expiresAt` is null if the port is public. */
+export type PortLink = Of<"createPortLink">;
 export type SandboxStats = Of<"sandboxStats">;
 export type SandboxUsage = Of<"sandboxUsage">;
 export type UsageRecord = ItemOf<Of<"listUsage">>;

@@ -7,6 +7,8 @@ import type {
   AcquireTier,
   Carried,
   EventRecord,
+  ListeningPort,
+  PortLink,
   ProcessRecord,
   ProcessTableEntry,
   Reachability,
@@ -90,6 +92,20 @@ export class SandboxHandle {
   /** All processes inside. */
   async processTable(options: CallOptions = {}): Promise<ProcessTableEntry[]> {
     return fromWire((await this.calls.call("processTable", this.target, options)).items);
+  }
+
+  /** The ports on which programs inside listen, with their URLs. */
+  async ports(options: CallOptions = {}): Promise<ListeningPort[]> {
+    return fromWire((await this.calls.call("listPorts", this.target, options)).items);
+  }
+
+  /** A URL that opens a port in a browser without a key, for an hour or until `expires`. It resumes a paused sandbox. */
+  async portUrl(
+    port: number,
+    { expires, ...options }: CallOptions & { readonly expires?: string } = {},
+  ): Promise<PortLink> {
+    const input = { ...this.target, body: { port, ...(expires === undefined ? {} : { expires }) } };
+    return fromWire(await this.client.call("createPortLink", input, options));
   }
 
   /** Its current memory, disk and CPU use. */

@@ -215,7 +215,7 @@ export class Sandbox extends SandboxHandle {
     return this.note(fromWire(await this.calls.call("recreateSandbox", this.target, call)));
   }
 
-  /** Changes its name, labels, idle timeout, max loss or retention. */
+  /** Changes its name, labels, idle timeout, max loss, retention or public ports. */
   async update(change: SandboxChange, options: CallOptions = {}): Promise<SandboxRecord> {
     const input = { ...this.target, body: toWire(change) };
     return this.note(fromWire(await this.calls.call("updateSandbox", input, options)));

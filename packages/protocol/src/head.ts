@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { placementSchema } from "./http/sandbox-record.ts";
 import { maxLossSchema } from "./max-loss.ts";
+import { portsSchema } from "./port.ts";
 import { storedRetentionSchema } from "./retention.ts";
 import {
   storedCountSchema,
@@ -93,6 +94,8 @@ export const aboutSchema = z.looseObject({
   retention: storedRetentionSchema.default(null),
   /** Null: the server's own key, if it has one when the sandbox is saved. */
   encryption: encryptionSchema.nullable().default(null),
+  /** Ports that anyone may open through their preview URL; an unreadable list makes none public. */
+  public_ports: portsSchema.default([]).catch([]),
 });
 
 const headTimesSchema = z.looseObject({

@@ -6,6 +6,7 @@ export * from "./client-message.ts";
 export * from "./creation-message.ts";
 export * from "./keep-text.ts";
 export * from "./max-loss.ts";
+export * from "./port.ts";
 export * from "./profile.ts";
 export * from "./retention.ts";
 export * from "./stored-limits.ts";

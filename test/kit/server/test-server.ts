@@ -22,6 +22,9 @@ import { authorizer } from "../../../packages/server/src/gateway/http/authorize.
 import { createService } from "../../../packages/server/src/gateway/http/handlers/index.ts";
 import { createHttpServer } from "../../../packages/server/src/gateway/http-server.ts";
 import { Metrics } from "../../../packages/server/src/gateway/metrics.ts";
+import { PreviewAddresses } from "../../../packages/server/src/gateway/preview/preview-address.ts";
+import { Previews } from "../../../packages/server/src/gateway/preview/previews.ts";
+import { SignedLinks } from "../../../packages/server/src/gateway/preview/signed-links.ts";
 import { WebSocketGateway } from "../../../packages/server/src/gateway/websocket/upgrade.ts";
 import { Instances } from "../../../packages/server/src/lease/instances.ts";
 import { KeyClaims } from "../../../packages/server/src/lease/key-claims.ts";
@@ -64,6 +67,11 @@ export interface TestServerOptions {
   readonly maxCollectedBytes?: number;
   readonly firstMessageMs?: number;
   readonly bodyTimeoutMs?: number;
+  readonly previewDomain?: string;
+  readonly maxPreviews?: number;
+  readonly maxWakes?: number;
+  readonly wakeTimeoutMs?: number;
+  readonly pageAfterMs?: number;
   /** What `/readyz` asks. */
   readonly probe?: () => Promise<Health>;
   readonly retention?: DurableStore["retention"];
@@ -146,7 +154,21 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     log,
     ...options.access,
   });
+  const addresses = new PreviewAddresses({ domain: options.previewDomain, ownPort: () => port });
+  const links = new SignedLinks(() => durability.peerSecret);
+  const previews = new Previews({
+    gate,
+    addresses,
+    links,
+    keyHeader: options.access?.keyHeader,
+    maxPreviews: options.maxPreviews ?? 1000,
+    wakeTimeoutMs: options.wakeTimeoutMs ?? 20_000,
+    ...(options.pageAfterMs === undefined ? {} : { pageAfterMs: options.pageAfterMs }),
+    manager: () => manager,
+    peerSecret: () => durability.peerSecret,
+  });
   const app = createHttpServer({
+    previews,
     metrics: () => metrics.registry,
     phase: () => (manager.draining ? "draining" : undefined),
     probe: options.probe ?? (async () => ({ ok: true, summary: "fine" })),
@@ -169,6 +191,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const gateway = new WebSocketGateway(app.server, {
     gate,
     audit,
+    previews,
     maxClients,
     maxClientsPerAddress: options.maxClientsPerAddress,
     maxClientsPerKey: options.maxClientsPerKey,
@@ -227,6 +250,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
     workDirectory: folder,
     maxSandboxes: options.maxSandboxes ?? 5000,
+    maxWakes: options.maxWakes,
     ...(options.resourceLimits === undefined ? {} : { resourceLimits: options.resourceLimits }),
     ...(options.maxCollectedBytes === undefined ? {} : { maxCollectedBytes: options.maxCollectedBytes }),
     defaultIdleTimeoutMs: 300_000,
@@ -238,7 +262,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
 
   manager.publishLeftBehind();
-  const service = createService(manager, { version: "test", store: storeFolder, maxClients });
+  const service = createService(manager, { version: "test", store: storeFolder, maxClients, addresses, links });
 
   let draining: Promise<readonly UnsavedSandbox[]> | undefined;
   const drain = (): Promise<readonly UnsavedSandbox[]> => (draining ??= end());

@@ -8,9 +8,11 @@
 import type { Sandbox } from "../sandbox.ts";
 import type { UploadResult } from "../sandbox-files.ts";
 import type { CallOptions } from "../wire/call-types.ts";
+import { connectPort, forwardPort, type ForwardedPort, type ForwardOptions } from "./forward-port.ts";
 import { packFolder, type PackOptions } from "./pack-folder.ts";
 import { unpackFolder, type UnpackResult } from "./unpack-folder.ts";
 
+export { connectPort, forwardPort, type ForwardedPort, type ForwardOptions };
 export { packFolder, unpackFolder, type PackOptions, type UnpackResult };
 
 /** Uploads the contents of a local folder to a folder of the sandbox, which is created if missing. */

@@ -65,6 +65,8 @@ export const ROUTE_TABLE = {
   renameFile: { method: "POST", path: "/v1/sandboxes/{id}/files/rename" },
   downloadTree: { method: "GET", path: "/v1/sandboxes/{id}/tree", accept: "application/x-tar" },
   uploadTree: { method: "PUT", path: "/v1/sandboxes/{id}/tree", contentType: "application/x-tar" },
+  listPorts: { method: "GET", path: "/v1/sandboxes/{id}/ports" },
+  createPortLink: { method: "POST", path: "/v1/sandboxes/{id}/port-links", repeatable: true },
   createSnapshot: { method: "POST", path: "/v1/sandboxes/{id}/snapshot", idempotent: true },
   listSnapshots: { method: "GET", path: "/v1/snapshots" },
   getSnapshot: { method: "GET", path: "/v1/snapshots/{id}" },

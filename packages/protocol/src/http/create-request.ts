@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { environmentSchema, resourcesSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
+import { portsSchema } from "../port.ts";
 import { retentionSchema } from "../retention.ts";
 import { durationSchema, inputsSchema, labelsSchema, nameSchema } from "./common.ts";
 
@@ -35,6 +36,9 @@ export const createRequestSchema = z
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
     retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     filesystem_snapshot_name: z.string().min(1).max(128).optional(),
+    public_ports: portsSchema
+      .optional()
+      .meta({ description: "Ports whose preview URL anyone may open. Default: none; a preview is private." }),
   })
   .meta({ id: "CreateSandbox" });
 export type CreateRequestBody = z.infer<typeof createRequestSchema>;

@@ -1,5 +1,6 @@
 import { FILE_ROUTES } from "./routes/files.ts";
 import { INTEGRITY_ROUTES } from "./routes/integrity.ts";
+import { PORT_ROUTES } from "./routes/ports.ts";
 import { PROCESS_ROUTES } from "./routes/processes.ts";
 import { SANDBOX_ROUTES } from "./routes/sandboxes.ts";
 import { SNAPSHOT_ROUTES } from "./routes/snapshots.ts";
@@ -11,6 +12,7 @@ export const ROUTES = {
   ...SANDBOX_ROUTES,
   ...PROCESS_ROUTES,
   ...FILE_ROUTES,
+  ...PORT_ROUTES,
   ...SNAPSHOT_ROUTES,
   ...INTEGRITY_ROUTES,
   ...SYSTEM_ROUTES,
@@ -31,5 +33,6 @@ export * from "./retention-preview.ts";
 export * from "./route.ts";
 export * from "./sandbox-record.ts";
 export * from "./snapshot-record.ts";
+export { PORT_CONNECT_PATH, type PortLink } from "./routes/ports.ts";
 export type { SandboxUsage, UsageColumns } from "./routes/usage.ts";
 export { execRequestSchema, PROCESS_ATTACH_PATH, type ExecRequestBody } from "./routes/processes.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { resourcesSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
+import { portSchema } from "../port.ts";
 import { retentionSchema } from "../retention.ts";
 import { storedMessageSchema, storedTextSchema } from "../stored-limits.ts";
 import { carriedSchema } from "./carried.ts";
@@ -95,6 +96,7 @@ export const sandboxRecordSchema = z
     encryption: shownEncryptionSchema
       .nullable()
       .meta({ description: "null: the server's default at the time of the save." }),
+    public_ports: z.array(portSchema).meta({ description: "Ports whose preview URL anyone may open." }),
     origin: originSchema,
     placement: placementSchema.nullable(),
     /** Facts from the backend, such as an endpoint or a folder. */

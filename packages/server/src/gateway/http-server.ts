@@ -1,3 +1,4 @@
+import { METHODS } from "node:http";
 import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
@@ -12,6 +13,7 @@ import { NEVER_RENDERED } from "./console/security-headers.ts";
 import { registerApi, type ApiOptions } from "./http/api.ts";
 import { sendError } from "./http/error-body.ts";
 import { cutSlowBodies } from "./http/slow-bodies.ts";
+import type { Previews } from "./preview/previews.ts";
 import { refuseWith } from "./websocket/refusal.ts";
 
 export interface HttpServerOptions extends ApiOptions {
@@ -32,6 +34,8 @@ export interface HttpServerOptions extends ApiOptions {
   readonly peerSecret: () => PeerSecret | undefined;
   /** The time limits of request bodies. */
   readonly bodyTimeoutMs: number;
+  /** Opens ports of sandboxes. */
+  readonly previews: Pick<Previews, "takes" | "serve">;
   /** The folder of the built console; undefined: no console is served. */
   readonly consoleFolder: string | undefined;
   /** The built documentation, or where it will be; served beside the console. */
@@ -41,6 +45,11 @@ export interface HttpServerOptions extends ApiOptions {
 const MAX_JSON_BYTES = 8 * 1024 * 1024;
 
 const MAX_PARAMETER_LENGTH = 256;
+
+/** Where requests for ports of sandboxes are led, whatever their path. Nothing else is there. */
+const PREVIEW_ROUTE = "/internal/preview";
+/** Methods that programs inside may use, besides those that Fastify knows. */
+const MORE_METHODS = METHODS.filter((method) => method !== "CONNECT" && method !== "QUERY");
 
 /** More frequent requests get the same result. */
 const KEEP_PROBE_MS = 3_000;
@@ -64,7 +73,10 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     // A path that cannot be decoded, or has a part that is too long.
     frameworkErrors: (error, _request, reply) => void sendError(error, reply.headers(NEVER_RENDERED)),
     clientErrorHandler: refuseBadHttp,
+    // Before anything is read from the path: the hosts of previews have neither the API nor the console.
+    rewriteUrl: (raw) => (options.previews.takes(raw) ? PREVIEW_ROUTE : (raw.url ?? "/")),
   });
+  servePreviews(app, options.previews);
   app.setErrorHandler((error, { method, routeOptions }, reply) => {
     const sent = sendError(error, reply);
     // The URL itself may contain a token.
@@ -124,6 +136,22 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return sendError(unknown, reply);
   });
   return app;
+}
+
+/** Their bodies are neither parsed nor limited. */
+function servePreviews(app: FastifyInstance, previews: HttpServerOptions["previews"]): void {
+  for (const method of MORE_METHODS) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
+  }
+  app.all(PREVIEW_ROUTE, {
+    onRequest: async ({ raw, originalUrl }, reply) => {
+      raw.url = originalUrl;
+      if (!previews.takes(raw)) return;
+      reply.hijack();
+      void previews.serve(raw, reply.raw);
+    },
+    handler: (_request, reply) => reply.callNotFound(),
+  });
 }
 
 /** Input that is not HTTP, or too slow; there is no request yet to answer. */

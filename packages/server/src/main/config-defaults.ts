@@ -11,6 +11,8 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     fetchEngines: "on",
     image: "host",
     requireStore: "false",
+    maxPreviews: "1000",
+    wakeTimeoutMs: "1m",
     allowNetwork: "false",
     dockerHost: "unix:///var/run/docker.sock",
     dockerImage: "node:24-bookworm",

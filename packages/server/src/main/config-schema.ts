@@ -20,6 +20,10 @@ export const configSchema = z.object({
   advertiseUrl: httpUrl("http://10.0.0.7:8080")
     .transform((text) => text.replace(/\/+$/, ""))
     .optional(),
+  previewDomain: previewDomain().optional(),
+  maxPreviews: integer(1, 1_000_000),
+  maxWakes: integer(1, 1_000).optional(),
+  wakeTimeoutMs: durationMs(),
   store: storeLocation().optional(),
   requireStore: yesOrNo(),
   backend: backendNameSchema.transform(backendNamed),
@@ -131,6 +135,19 @@ function httpUrl(example: string) {
     .string()
     .trim()
     .refine((text) => URL.canParse(text) && /^https?:\/\//.test(text), `must be a URL, such as ${example}`);
+}
+
+/** The origin that is the parent of all previews: a domain alone is reached by HTTPS. */
+function previewDomain() {
+  return z
+    .string()
+    .trim()
+    .transform((text) => (/^https?:\/\//.test(text) ? text : `https://${text}`).replace(/\/$/, ""))
+    .refine(
+      (text) =>
+        URL.canParse(text) && new URL(text).origin === text && /^[a-z][a-z0-9.-]*$/.test(new URL(text).hostname),
+      "must be a domain, such as preview.example.com, or with the scheme and port, such as http://preview.test:8080",
+    );
 }
 
 function secretName() {

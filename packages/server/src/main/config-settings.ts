@@ -24,6 +24,26 @@ export const SETTINGS = {
     "SANDBOXER_REQUIRE_STORE",
     "fail if the store is empty instead of initializing it (default off)",
   ),
+  previewDomain: setting(
+    "--preview-domain <DOMAIN>",
+    "SANDBOXER_PREVIEW_DOMAIN",
+    "open ports of sandboxes at https://PORT-SANDBOX.DOMAIN (default: at http://PORT-SANDBOX.localhost only)",
+  ),
+  maxPreviews: setting(
+    "--max-previews <N>",
+    "SANDBOXER_MAX_PREVIEWS",
+    "maximum number of open requests to ports; one sandbox may have a quarter (default 1000)",
+  ),
+  maxWakes: setting(
+    "--max-wakes <N>",
+    "SANDBOXER_MAX_WAKES",
+    "how many paused sandboxes are resumed at once for requests to their ports (default: one per processor, at least 2)",
+  ),
+  wakeTimeoutMs: setting(
+    "--wake-timeout <DURATION>",
+    "SANDBOXER_WAKE_TIMEOUT",
+    "how long a request waits until a paused sandbox is resumed (default 1m)",
+  ),
   advertiseUrl: setting(
     "--advertise-url <URL>",
     "SANDBOXER_ADVERTISE_URL",

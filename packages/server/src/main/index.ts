@@ -9,6 +9,9 @@ import { type FateOf, InstanceFolder, type OpenedBackend } from "../backends/ins
 import type { BackgroundCollection } from "../collection/background-collection.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
+import { PreviewAddresses } from "../gateway/preview/preview-address.ts";
+import { Previews } from "../gateway/preview/previews.ts";
+import { SignedLinks } from "../gateway/preview/signed-links.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
 import type { UnsavedSandbox } from "../manager/lifecycle/drain/drain.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
@@ -74,7 +77,18 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     collection?: BackgroundCollection | undefined;
   } = {};
 
+  const addresses = new PreviewAddresses({ domain: config.previewDomain, ownPort: () => portOf(app, config) });
+  const links = new SignedLinks(() => parts.durability?.peerSecret);
+  const previews = new Previews({
+    ...config,
+    gate,
+    addresses,
+    links,
+    manager: () => parts.manager,
+    peerSecret: () => parts.durability?.peerSecret,
+  });
   const app = createHttpServer({
+    previews,
     metrics: () => metrics.registry,
     phase: () => (parts.manager === undefined ? "starting" : parts.manager.draining ? "draining" : undefined),
     probe: async () => (await parts.open?.backend.probe()) ?? { ok: false, summary: "starting" },
@@ -97,7 +111,14 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     consoleFolder: config.console ? shippedFolder("console") : undefined,
     docsFolder: shippedFolder("docs"),
   });
-  const gateway = new WebSocketGateway(app.server, { ...config, gate, audit, manager: () => parts.manager, log });
+  const gateway = new WebSocketGateway(app.server, {
+    ...config,
+    gate,
+    audit,
+    previews,
+    manager: () => parts.manager,
+    log,
+  });
   const metrics: Metrics = new Metrics({
     states: () => parts.manager?.states() ?? {},
     dozing: () => parts.manager?.dozingCount() ?? 0,
@@ -158,6 +179,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       observer: createObserver(log, () => metrics),
       workDirectory,
       maxSandboxes: config.maxSandboxes,
+      maxWakes: config.maxWakes,
       resourceLimits: resourceLimits(config),
       maxCollectedBytes: config.maxCollectedMb * 1024 * 1024,
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
@@ -178,6 +200,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       version: packageFile.version,
       store: config.store,
       maxClients: config.maxClients,
+      addresses,
+      links,
     });
   } catch (error) {
     await end();
@@ -239,9 +263,12 @@ async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: 
       hint: "Choose another with --port, or --port 0 for a free one.",
     });
   }
+  return `http://${host.includes(":") ? `[${host.replace(/[[\]]/g, "")}]` : host}:${portOf(app, { port })}`;
+}
+
+function portOf(app: ReturnType<typeof createHttpServer>, { port }: Pick<ServerConfig, "port">): number {
   const address = app.server.address();
-  const bound = typeof address === "object" && address !== null ? address.port : port;
-  return `http://${host.includes(":") ? `[${host.replace(/[[\]]/g, "")}]` : host}:${bound}`;
+  return typeof address === "object" && address !== null ? address.port : port;
 }
 
 /** The report about sandboxes that are not in the store when the server ends, one per line. */

@@ -45,6 +45,8 @@ export interface ManagerOptions {
   /** Folder for saves on their way to the store, on the volume of the sandboxes' files. */
   readonly workDirectory: string;
   readonly maxSandboxes: number;
+  /** How many paused sandboxes are resumed at once for requests to their ports; absent: one for each processor. */
+  readonly maxWakes?: number | undefined;
   /** Resource limits of sandboxes; absent: no limits. */
   readonly resourceLimits?: ResourceLimits;
   /** The memory for output that is collected for responses; absent: 256 MiB. */

@@ -225,7 +225,7 @@ export class LiveSandbox implements Sandbox {
   }
 
   isIdle(nowMs: number): boolean {
-    if (this.held || this.processes.running) return false;
+    if (this.held || this.processes.busy) return false;
     return this.#state === "running" && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
   }
 

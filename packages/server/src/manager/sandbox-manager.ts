@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import type { SandboxerError } from "@sandboxer/protocol";
 import type { BodyOf, Routes, CreateRequestBody, CreationMessage, SandboxRecord } from "@sandboxer/protocol";
 import { countAtRisk, countDozing, countStates, summaryOf, listBackends } from "./observing/census.ts";
@@ -32,6 +33,7 @@ import { publishLeftBehind } from "./ownership/publish-unpublished.ts";
 import { freezeSandboxes, thawSandboxes, untilThawed } from "./ownership/freeze.ts";
 import { yieldSandbox } from "./ownership/yield.ts";
 import { startExecution } from "./processes/start-process.ts";
+import { PortVerbs } from "./ports/port-verbs.ts";
 import { FileVerbs } from "./files/file-verbs.ts";
 import { reapIdleSandboxes } from "./lifecycle/idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
@@ -55,6 +57,8 @@ export class SandboxManager extends Room<ManagerContext> {
   /** Processes started over HTTP. */
   readonly processes = new ProcessVerbs(this.context);
   readonly files = new FileVerbs(this.context);
+  /** Connections to programs inside. */
+  readonly ports = new PortVerbs(this.context, this.context.options.maxWakes ?? Math.max(2, availableParallelism()));
   /** Sampled resource usage. */
   readonly usage = new Usage(this.context);
   /** Integrity checks of stored data. */

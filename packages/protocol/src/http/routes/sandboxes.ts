@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { maxLossSchema } from "../../max-loss.ts";
+import { portsSchema } from "../../port.ts";
 import { retentionSchema } from "../../retention.ts";
 import { createRequestSchema, keySchema, restoreRequestSchema } from "../create-request.ts";
 import {
@@ -110,7 +111,7 @@ export const SANDBOX_ROUTES = {
   updateSandbox: route({
     method: "PATCH",
     path: "/v1/sandboxes/{id}",
-    summary: "Change the name, labels, idle timeout, max_loss or retention of a sandbox.",
+    summary: "Change the name, labels, idle timeout, max_loss, retention or public ports of a sandbox.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -120,6 +121,7 @@ export const SANDBOX_ROUTES = {
       idle_timeout: z.number().finite().nonnegative().max(315_360_000).optional(),
       max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
       retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
+      public_ports: portsSchema.optional().meta({ description: "All ports whose preview URL anyone may open." }),
     }),
     status: 200,
     response: sandboxRecordSchema,

@@ -1,6 +1,7 @@
 import type { CallOptions } from "../../support/call-options.ts";
 import type {
   ExecCommand,
+  ListeningPort,
   ProcessTableEntry,
   SandboxConnection,
   SandboxEnd,
@@ -9,6 +10,7 @@ import type {
 } from "../backend.ts";
 import type { AgentClient } from "./agent-client.ts";
 import type { AgentFiles } from "./agent-files.ts";
+import { readListeningPorts } from "./listening-ports.ts";
 
 export const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
 export const OUT_OF_MEMORY: SandboxEnd = {
@@ -50,6 +52,10 @@ export abstract class AgentSandbox {
 
   connect(port: number): Promise<SandboxConnection> {
     return this.#agent.connect(port);
+  }
+
+  listeningPorts(): Promise<readonly ListeningPort[]> {
+    return readListeningPorts(this.rootFiles);
   }
 
   ping(options?: CallOptions): Promise<void> {

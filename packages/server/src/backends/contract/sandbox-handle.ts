@@ -31,6 +31,8 @@ export interface SandboxHandle {
   whileFrozen?<Result>(work: () => Promise<Result>): Promise<Result>;
   /** A byte stream to a port on the loopback interface inside; `backend_unavailable` if nothing listens. */
   connect(port: number): Promise<SandboxConnection>;
+  /** The TCP ports on which programs inside listen, in ascending order; absent: unknown. */
+  listeningPorts?(): Promise<readonly ListeningPort[]>;
 
   /**
    * Saves the sandbox into the empty folder `into`. With `leaveRunning` it continues at once; without, it stays frozen
@@ -67,6 +69,12 @@ export interface SandboxStats {
   readonly memoryBytes: number;
   readonly diskBytes: number;
   readonly cpuMs: number;
+}
+
+export interface ListeningPort {
+  readonly port: number;
+  /** As text, such as `0.0.0.0` or `::1`. */
+  readonly address: string;
 }
 
 export interface SandboxConnection {

@@ -10,7 +10,7 @@ import type {
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
-import { type FakeEngine, FakeHandle } from "./fake-handle.ts";
+import { type FakeEngine, FakeHandle, type FakeService } from "./fake-handle.ts";
 import { checkSnapshot, readSnapshot } from "./fake-snapshot.ts";
 import { Faults } from "./faults.ts";
 import { Machine, type MachineState } from "./machine/machine.ts";
@@ -54,6 +54,8 @@ export class FakeBackend implements SandboxBackend {
   readonly capabilities: Capabilities;
   readonly loads: readonly string[];
   readonly faults: Faults;
+  /** Programs of a test that serve ports on which a process inside listens; other ports echo. */
+  readonly services = new Map<number, FakeService>();
   readonly #clock: Clock;
   readonly #engine: FakeEngine;
   readonly #running = new Set<Place>();
@@ -65,7 +67,8 @@ export class FakeBackend implements SandboxBackend {
     this.#clock = options.clock ?? systemClock;
     this.faults = options.faults ?? new Faults(this.#clock);
     this.capabilities = { ...CAPABILITIES, ...options.capabilities };
-    this.#engine = { version: options.engineVersion ?? "1", capabilities: this.capabilities, faults: this.faults };
+    const { capabilities, faults, services } = this;
+    this.#engine = { version: options.engineVersion ?? "1", capabilities, faults, services };
   }
 
   /** The number of live sandboxes, for tests of clean-up. */

@@ -1,8 +1,10 @@
+import { type Duplex, duplexPair } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type {
   AcquireRequest,
   Capabilities,
   ExecCommand,
+  ListeningPort,
   ProcessTableEntry,
   SandboxConnection,
   SandboxEnd,
@@ -38,7 +40,11 @@ export interface FakeEngine {
   readonly version: string;
   readonly capabilities: Capabilities;
   readonly faults: Faults;
+  readonly services: ReadonlyMap<number, FakeService>;
 }
+
+/** Serves the connections to a port on which a process inside listens, instead of the echo. */
+export type FakeService = (connection: Duplex) => void;
 
 /** One fake sandbox as its users see it. */
 export class FakeHandle implements SandboxHandle {
@@ -108,7 +114,17 @@ export class FakeHandle implements SandboxHandle {
   async connect(port: number): Promise<SandboxConnection> {
     await this.#running();
     if (!this.#engine.capabilities.connect) throw notSupported("connections to ports inside the sandbox");
-    return new FakeConnection(this.#machine.listeners.connect(port), this.#machine);
+    const connection = this.#machine.listeners.connect(port);
+    const serve = this.#engine.services.get(port);
+    return serve === undefined
+      ? new FakeConnection(connection, this.#machine)
+      : new ServedConnection(connection, this.#machine, serve);
+  }
+
+  async listeningPorts(): Promise<readonly ListeningPort[]> {
+    await this.#running();
+    const ports = this.#machine.listeners.ports.toSorted((left, right) => left - right);
+    return ports.map((port) => ({ port, address: "127.0.0.1" }));
   }
 
   /** The state is captured at the moment of the call, before any delay of a fault; later changes are not in it. */
@@ -247,6 +263,41 @@ class FakeConnection implements SandboxConnection {
     if (this.#connection.closed) throw new SandboxerError("wrong_state", "The connection is closed.");
     this.#connection.pending.push(Uint8Array.from(data));
     this.#connection.wake();
+  }
+
+  close(): Promise<void> {
+    this.#machine.listeners.close(this.#connection);
+    return Promise.resolve();
+  }
+}
+
+/** A connection to a port inside that a test serves; it ends with its process. */
+class ServedConnection implements SandboxConnection {
+  readonly data: AsyncIterable<Uint8Array>;
+  readonly #connection: EchoConnection;
+  readonly #machine: Machine;
+  readonly #stream: Duplex;
+
+  constructor(connection: EchoConnection, machine: Machine, serve: FakeService) {
+    const [outside, inside] = duplexPair();
+    this.#connection = connection;
+    this.#machine = machine;
+    this.#stream = outside;
+    this.data = outside;
+    connection.wake = () => {
+      outside.destroy();
+      inside.destroy();
+    };
+    for (const side of [outside, inside]) side.on("error", () => {});
+    serve(inside);
+  }
+
+  async write(data: Uint8Array): Promise<void> {
+    await this.#machine.scheduler.running();
+    if (this.#stream.destroyed) throw new SandboxerError("wrong_state", "The connection is closed.");
+    const written = Promise.withResolvers<void>();
+    this.#stream.write(Uint8Array.from(data), (error) => (error == null ? written.resolve() : written.reject(error)));
+    await written.promise;
   }
 
   close(): Promise<void> {

@@ -56,8 +56,21 @@ export class AccessGate {
    * `rate_limited`. An unknown caller is not an error yet.
    */
   admit(request: AccessRequest): Principal {
+    this.checkWay(request);
+    return this.identify(request);
+  }
+
+  /** Throws `permission_denied` for pages of other origins and for requests through untrusted proxies. */
+  checkWay(request: AccessRequest): void {
     const refusal = wayRefusal(request, this.authenticator);
     if (refusal !== undefined) throw refusal;
+  }
+
+  /**
+   * As {@link admit}, for requests whose origin is checked elsewhere. A wrong key counts, and `rate_limited` is thrown
+   * for too many.
+   */
+  identify(request: AccessRequest): Principal {
     const network = remoteNetwork(request.remoteAddress);
     const shown = this.authenticator.shown(request);
     // Guesses are limited before they are checked. A key that cannot be guessed is always checked, so that others
@@ -68,6 +81,11 @@ export class AccessGate {
     else refuseFor(this.#byAddress?.take(network), "requests");
     if (shown !== undefined && principal.kind === "none") this.#countFailure(network, request);
     return principal;
+  }
+
+  /** Limits the rate of a caller without a key, by its address. */
+  countCaller({ remoteAddress }: AccessRequest): void {
+    refuseFor(this.#byAddress?.take(remoteNetwork(remoteAddress)), "requests");
   }
 
   #countFailure(network: string, { remoteAddress }: AccessRequest): void {

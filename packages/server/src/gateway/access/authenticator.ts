@@ -50,6 +50,11 @@ export class Authenticator {
     return shown?.kind === "session" ? this.#options.sessions.find(shown.text)?.key : shown?.text;
   }
 
+  /** Whether a text is a key that this server accepts, for requests whose credentials belong to somebody else too. */
+  isKey(text: string): boolean {
+    return this.#options.keys.find(text) !== undefined;
+  }
+
   /** Whether the caller's key is still valid; long-lived connections check again. */
   isCurrent(principal: Principal): boolean {
     return principal.kind !== "key" || this.#options.keys.isCurrent(principal);

@@ -41,7 +41,7 @@ function browserRefusal(
 }
 
 /** Whether the address is opened in a tab, so that the linking page sees nothing of it. */
-function isVisit({ method, headers }: AccessRequest): boolean {
+export function isVisit({ method, headers }: AccessRequest): boolean {
   return isRead(method) && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }
 

@@ -11,6 +11,8 @@ export interface AccessRequest {
   readonly remoteAddress?: string | undefined;
   /** A header that shows that the request came through an untrusted proxy. */
   readonly proxyHeader?: string | undefined;
+  /** A trusted proxy says that the client uses HTTPS. */
+  readonly isSecure?: boolean;
 }
 
 export interface ShownCredential {

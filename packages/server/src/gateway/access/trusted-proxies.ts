@@ -44,7 +44,8 @@ export class TrustedProxies {
     // Each proxy appends the address that it was called from. Anyone may have written the entries before the last
     // address that is not our proxy.
     const client = forwardedFor(headers).findLast((address) => !this.#networks.has(address));
-    return { method, headers, remoteAddress: client !== undefined && isIP(client) !== 0 ? client : peer };
+    const remoteAddress = client !== undefined && isIP(client) !== 0 ? client : peer;
+    return { method, headers, remoteAddress, isSecure: headers["x-forwarded-proto"] === "https" };
   }
 }
 

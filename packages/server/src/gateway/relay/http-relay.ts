@@ -23,7 +23,12 @@ export interface RelayedAnswer {
 }
 
 /** Routes that work everywhere, or are about the server that is called. */
-const NEVER_RELAYED: ReadonlySet<RouteName> = new Set<RouteName>(["getSandbox", "destroySandbox", "resumeSandbox"]);
+const NEVER_RELAYED: ReadonlySet<RouteName> = new Set<RouteName>([
+  "getSandbox",
+  "destroySandbox",
+  "resumeSandbox",
+  "createPortLink",
+]);
 
 /**
  * Relays calls about a sandbox to the server that owns it, for clients that ask for that: a page can only talk to the

@@ -94,7 +94,8 @@ function agreement({ headers }: IncomingMessage): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-async function refusal({ url, instanceId }: OtherServer, answer: IncomingMessage): Promise<SandboxerError> {
+/** The error that another server answered a request with. */
+export async function refusal({ url, instanceId }: OtherServer, answer: IncomingMessage): Promise<SandboxerError> {
   const text = await readText(answer).catch(() => "");
   answer.destroy();
   const details = { url, owner: instanceId };
@@ -102,13 +103,16 @@ async function refusal({ url, instanceId }: OtherServer, answer: IncomingMessage
   if (body.success && Object.hasOwn(ERRORS, body.data.error.code)) {
     const { code, message, hint } = body.data.error;
     const told = code === "unauthorized" ? "permission_denied" : (code as ErrorCode);
-    return new SandboxerError(told, `${url}: ${message}`, { hint, details });
+    return new SandboxerError(told, `${url}: ${message}`, {
+      hint,
+      details: { ...body.data.error.details, ...details },
+    });
   }
   return new SandboxerError("server_unreachable", `The server ${url} answered with ${answer.statusCode}.`, { details });
 }
 
 /** Both end together. What one side has said before its end still reaches the other. */
-async function joined(client: Duplex, server: Duplex): Promise<void> {
+export async function joined(client: Duplex, server: Duplex): Promise<void> {
   const end = (side: Duplex): void => {
     side.end();
     setTimeout(() => side.destroy(), FAREWELL_MS).unref();

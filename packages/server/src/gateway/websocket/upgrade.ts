@@ -15,6 +15,7 @@ import { requestKeysOf } from "../access/encryption-key.ts";
 import { KeyWatch } from "../access/key-watch.ts";
 import { hasScope, TOKEN_HOLDER } from "../access/principal.ts";
 import { carriesKey, SUBPROTOCOL } from "../access/shown-credential.ts";
+import type { Previews } from "../preview/previews.ts";
 import { SocketRelays, type RelayableAttach } from "../relay/socket-relays.ts";
 import { Admission, Farewells } from "./admission.ts";
 import { serveAttach, type AttachParameters } from "./attach-endpoint.ts";
@@ -32,6 +33,8 @@ export interface UpgradeOptions extends PlaceLimits {
   readonly maxMessageBytes: number;
   /** How long a client of `/create` may take to send its configuration. */
   readonly firstMessageMs?: number;
+  /** Opens ports of sandboxes. */
+  readonly previews: Pick<Previews, "takes" | "upgrade" | "close">;
   readonly log: Logger;
 }
 
@@ -86,6 +89,7 @@ export class WebSocketGateway {
   async close(graceMs: number): Promise<void> {
     this.#keyWatch.stop();
     this.#relays.close();
+    this.#options.previews.close();
     this.#server.clients.forEach((client) => client.close(CloseCode.restarting));
     const timer = setTimeout(() => this.#server.clients.forEach((client) => client.terminate()), graceMs);
     // A session may wait for something that never comes.
@@ -96,6 +100,8 @@ export class WebSocketGateway {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { previews } = this.#options;
+    if (previews.takes(request)) return void previews.upgrade(request, socket, head);
     socket.on("error", () => socket.destroy());
     const manager = this.#options.manager();
     let endpoint: Endpoint | undefined;

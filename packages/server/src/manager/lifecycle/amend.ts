@@ -20,6 +20,7 @@ export interface Amendments {
   readonly max_loss?: MaxLoss | null | undefined;
   /** Null: the server's default. */
   readonly retention?: Retention | null | undefined;
+  readonly public_ports?: readonly number[] | undefined;
 }
 
 /** Changes the name, labels and lifetime of a sandbox; a paused sandbox stays paused. */
@@ -70,7 +71,7 @@ async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendmen
 }
 
 function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amendments): SandboxFacts {
-  const { name, labels, idleTimeoutMs, ttl, expires_at, max_loss, retention } = amendments;
+  const { name, labels, idleTimeoutMs, ttl, expires_at, max_loss, retention, public_ports } = amendments;
   if (max_loss != null && !facts.flags.enable_checkpoint) throw promiseNeedsCheckpoints();
   const about: About = {
     ...facts.about,
@@ -79,6 +80,7 @@ function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amend
     ...(expires_at === undefined ? {} : { expires_at }),
     ...(max_loss === undefined ? {} : { max_loss }),
     ...(retention === undefined ? {} : { retention }),
+    ...(public_ports === undefined ? {} : { public_ports: [...public_ports] }),
   };
   return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idleTimeoutMs ?? facts.idleTimeoutMs };
 }

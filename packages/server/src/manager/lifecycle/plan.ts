@@ -48,6 +48,7 @@ export async function planSandbox(context: PlanContext, body: CreateRequestBody,
       placement: applied === undefined ? null : placement,
       max_loss: maxLossOf(context, request.max_loss, flags),
       retention: request.retention ?? null,
+      public_ports: request.public_ports ?? [],
     }),
     filesystemSnapshot: request.filesystem_snapshot_name,
   };

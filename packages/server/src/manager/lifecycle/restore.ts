@@ -32,6 +32,8 @@ export interface RestoreRequest {
   readonly checkpoint: string | undefined;
   /** Start from this snapshot because the provider lost the sandbox. */
   readonly snapshot?: StoredSnapshot;
+  /** Claim it only if no live server owns it: an owner is not asked to hand it off. Then `lease_held`. */
+  readonly onlyIfFree?: boolean;
   /** Called around the claim; `waiting` when another server was asked to hand the sandbox off. */
   readonly onOwnership: (step: "acquiring" | "waiting" | "acquired", head: Head) => void;
 }
@@ -67,7 +69,7 @@ export async function restoreSandbox(
       const takeover = new TakeoverEvent(context, sandboxId);
       const claimed = await claimStored(context, sandboxId, {
         owner: head.owner,
-        handoffTimeoutMs: context.options.handoffTimeoutMs,
+        ...(request.onlyIfFree === true ? {} : { handoffTimeoutMs: context.options.handoffTimeoutMs }),
         onWaiting: (owner) => {
           takeover.asked(owner);
           request.onOwnership("waiting", head);

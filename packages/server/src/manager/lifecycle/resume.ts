@@ -12,6 +12,8 @@ export interface ResumeRequest {
   /** An older checkpoint to resume from, instead of the newest. */
   readonly checkpoint?: string | undefined;
   readonly epoch?: number | undefined;
+  /** Not if another live server owns it: then `lease_held`, and that server keeps it. */
+  readonly onlyIfFree?: boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface ResumeRequest {
  */
 export async function resumeSandbox(
   context: ManagerContext,
-  { sandboxId, checkpoint, epoch }: ResumeRequest,
+  { sandboxId, checkpoint, epoch, onlyIfFree = false }: ResumeRequest,
   options: VerbOptions = {},
 ): Promise<LiveSandbox> {
   const { ownership } = context.durable;
@@ -30,7 +32,7 @@ export async function resumeSandbox(
     if (isFrozen(context, live)) {
       await untilThawed(context, live, { limitMs: CALL_PATIENCE_MS });
       // The sandbox may have been lost while it was paused.
-      return resumeSandbox(context, { sandboxId, checkpoint, epoch }, options);
+      return resumeSandbox(context, { sandboxId, checkpoint, epoch, onlyIfFree }, options);
     }
     takeShownKey(context, live, options.encryption);
     live.touch(context.nowMs);
@@ -42,6 +44,7 @@ export async function resumeSandbox(
       {
         sandboxId,
         checkpoint,
+        onlyIfFree,
         credentials: { token: undefined, trusted: true },
         onRestoring: () => options.operation?.onProgress({ phase: "restoring" }),
         onOwnership: (step) => {

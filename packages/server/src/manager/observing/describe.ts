@@ -85,6 +85,7 @@ function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
     retention: about.retention,
     // The server's own key is not recorded with a sandbox: it may have another name tomorrow.
     encryption: options.durable.keys?.named(about.encryption) ?? about.encryption,
+    public_ports: [...about.public_ports],
     placement: about.placement,
     details: {},
   };

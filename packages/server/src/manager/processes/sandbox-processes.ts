@@ -13,6 +13,8 @@ type HooksOf = (traits: ProcessTraits) => ProcessHooks;
 export class SandboxProcesses {
   /** Oldest first. */
   readonly #known = new Map<SandboxProcess, ManagedProcess>();
+  /** Processes that do not keep the sandbox from being idle. */
+  readonly #waiting = new WeakSet<ManagedProcess>();
 
   get all(): readonly ManagedProcess[] {
     return [...this.#known.values()];
@@ -40,6 +42,16 @@ export class SandboxProcesses {
 
   get running(): boolean {
     return this.all.some((process) => process.running);
+  }
+
+  /** Whether a process runs that keeps the sandbox from being idle. */
+  get busy(): boolean {
+    return this.all.some((process) => process.running && !this.#waiting.has(process));
+  }
+
+  /** The present processes only wait for requests, which keep the sandbox from being idle themselves. */
+  waitForRequests(): void {
+    for (const process of this.all) this.#waiting.add(process);
   }
 
   /** Whether a process runs whose user would notice the end of the sandbox. */

@@ -167,7 +167,9 @@ describe("sessions", () => {
     const login = () =>
       gate.authenticator.login({ headers: { ...bearer("one"), origin: "https://host" } }).setCookie ?? "";
     const cookie = login();
-    expect(cookie).toMatch(/^sandboxer_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/);
+    expect(cookie).toMatch(
+      /^__Host-sandboxer_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/,
+    );
     const pair = `theme=dark; ${cookie.split(";")[0] ?? ""}`;
     expect(who({ cookie: pair })).toBe("environment:1");
     clock.advance(12 * 3_600_000);

@@ -5,6 +5,9 @@ import { openAccess } from "../../../src/gateway/access/open-access.ts";
 import { authorizer } from "../../../src/gateway/http/authorize.ts";
 import { createHttpServer } from "../../../src/gateway/http-server.ts";
 import { Metrics } from "../../../src/gateway/metrics.ts";
+import { PreviewAddresses } from "../../../src/gateway/preview/preview-address.ts";
+import { Previews } from "../../../src/gateway/preview/previews.ts";
+import { SignedLinks } from "../../../src/gateway/preview/signed-links.ts";
 import { WebSocketGateway } from "../../../src/gateway/websocket/upgrade.ts";
 import { systemClock } from "../../../src/support/clock.ts";
 
@@ -22,7 +25,12 @@ async function startingServer(): Promise<string> {
     atRisk: () => 0,
     integrity: none,
   });
+  const links = new SignedLinks(none);
+  const addresses = new PreviewAddresses({ domain: undefined, ownPort: () => 0 });
+  const limits = { maxPreviews: 1, wakeTimeoutMs: 1000 };
+  const previews = new Previews({ gate, addresses, links, ...limits, manager: none, peerSecret: none });
   const app = createHttpServer({
+    previews,
     metrics: () => metrics.registry,
     phase: () => "starting",
     probe: async () => ({ ok: false, summary: "" }),
@@ -44,6 +52,7 @@ async function startingServer(): Promise<string> {
   const gateway = new WebSocketGateway(app.server, {
     gate,
     audit,
+    previews,
     manager: none,
     maxClients: 1,
     maxMessageBytes: 1024,

@@ -11,7 +11,7 @@ export interface EchoConnection {
 }
 
 /**
- * The ports on which processes listen; all of them echo. Connections end with their process and are not part of a
+ * The ports on which processes listen; all of them echo, unless a test serves the port (`FakeBackend.services`). Connections end with their process and are not part of a
  * snapshot.
  */
 export class Listeners {
@@ -24,6 +24,10 @@ export class Listeners {
     if (holder !== undefined && holder !== process.pid) return false;
     this.#ports.set(port, process.pid);
     return true;
+  }
+
+  get ports(): readonly number[] {
+    return [...this.#ports.keys()];
   }
 
   connect(port: number): EchoConnection {

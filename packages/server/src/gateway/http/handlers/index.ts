@@ -1,17 +1,19 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Service } from "../handler.ts";
 import { filesHandlers } from "./files.ts";
+import { portsHandlers, type PreviewLinks } from "./ports.ts";
 import { processesHandlers } from "./processes.ts";
 import { sandboxesHandlers } from "./sandboxes.ts";
 import { snapshotsHandlers } from "./snapshots.ts";
 import { systemHandlers, type ServerFacts } from "./system.ts";
 
 /** The handler of each route: calls of the manager, translated. */
-export function createService(manager: SandboxManager, facts: ServerFacts): Service {
+export function createService(manager: SandboxManager, facts: ServerFacts & PreviewLinks): Service {
   const handlers = {
     ...sandboxesHandlers(manager),
     ...processesHandlers(manager),
     ...filesHandlers(manager),
+    ...portsHandlers(manager, facts),
     ...snapshotsHandlers(manager),
     ...systemHandlers(manager, facts),
   };

@@ -15,9 +15,9 @@ export function sandboxesHandlers(manager: SandboxManager) {
     listSandboxes: ({ query }) => pageBehind(query, (page) => manager.list(query, page)),
     getSandbox: ({ params }) => manager.find(params.id),
     updateSandbox: ({ params, body, epoch }) => {
-      const { name, labels, idle_timeout: seconds, max_loss, retention } = body;
+      const { name, labels, idle_timeout: seconds, max_loss, retention, public_ports } = body;
       const idleTimeoutMs = seconds === undefined ? undefined : seconds * 1000;
-      return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs, max_loss, retention });
+      return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs, max_loss, retention, public_ports });
     },
     previewRetention: ({ params, query, options }) => manager.previewRetention(params.id, query, options),
     destroySandbox: ({ params, epoch, options }) => manager.destroyById(params.id, epoch, options),

@@ -1,0 +1,26 @@
+import { defineCommand } from "../define-command.ts";
+import { formatTable, visible } from "../output/table.ts";
+import { sandboxId } from "../targets/sandbox.ts";
+
+export const portsCommand = defineCommand({
+  arguments: "<sandbox>",
+  examples: ["sandboxer ports web", "sandboxer ports web --json | jq '.items[].port'", "sandboxer ports 3f2a9c01"],
+  details:
+    "Lists the ports on which programs inside listen. Open the URL in a browser; `sandboxer url` prints one that others can open.",
+  async run(run) {
+    const { sandboxHandle } = await import("../process/open-sandbox.ts");
+    const sandbox = await sandboxHandle(run, await sandboxId(await run.client(), run.argument(0)), false);
+    const items = await sandbox.ports();
+    run.print({ items }, () =>
+      formatTable([
+        ["PORT", "ADDRESS", "ACCESS", "URL"],
+        ...items.map((item) => [
+          String(item.port),
+          visible(item.address),
+          item.public ? "public" : "private",
+          item.url,
+        ]),
+      ]),
+    );
+  },
+});

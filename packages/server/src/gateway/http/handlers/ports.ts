@@ -1,0 +1,39 @@
+import { parseDurationMs, SandboxerError } from "@sandboxer/protocol";
+import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
+import type { PreviewAddresses } from "../../preview/preview-address.ts";
+import { SIGNATURE_PARAMETER, type SignedLinks } from "../../preview/signed-links.ts";
+import type { Handlers } from "../handler.ts";
+
+/** The addresses of ports, and links that open them. */
+export interface PreviewLinks {
+  readonly addresses: PreviewAddresses;
+  readonly links: SignedLinks;
+}
+
+const LONGEST_LINK_MS = 30 * 86_400_000;
+
+export function portsHandlers(manager: SandboxManager, { addresses, links }: PreviewLinks) {
+  return {
+    listPorts: async ({ params }) => {
+      const ports = await manager.ports.list(await manager.running(params.id));
+      const items = ports.map(({ port, address, isPublic }) => ({
+        port,
+        address,
+        public: isPublic,
+        url: addresses.urlOf({ sandboxId: params.id, port }),
+      }));
+      return { items };
+    },
+    createPortLink: async ({ params, body: { port, expires } }) => {
+      const target = { sandboxId: params.id, port };
+      const access = await manager.ports.access(params.id);
+      const url = addresses.urlOf(target);
+      if (access.isPublic(port)) return { url, expires_at: null };
+      const lastsMs = parseDurationMs(expires);
+      if (lastsMs < 1000 || lastsMs > LONGEST_LINK_MS)
+        throw new SandboxerError("bad_request", "expires must be from 1s to 30d.");
+      const { text, endsAt } = links.sign(target, Math.ceil((Date.now() + lastsMs) / 1000));
+      return { url: `${url}?${SIGNATURE_PARAMETER}=${text}`, expires_at: new Date(endsAt * 1000).toISOString() };
+    },
+  } satisfies Partial<Handlers>;
+}
