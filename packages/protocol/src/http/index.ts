@@ -1,4 +1,5 @@
 import { FILE_ROUTES } from "./routes/files.ts";
+import { IMAGE_ROUTES } from "./routes/images.ts";
 import { INTEGRITY_ROUTES } from "./routes/integrity.ts";
 import { PROCESS_ROUTES } from "./routes/processes.ts";
 import { SANDBOX_ROUTES } from "./routes/sandboxes.ts";
@@ -12,6 +13,7 @@ export const ROUTES = {
   ...PROCESS_ROUTES,
   ...FILE_ROUTES,
   ...SNAPSHOT_ROUTES,
+  ...IMAGE_ROUTES,
   ...INTEGRITY_ROUTES,
   ...SYSTEM_ROUTES,
   ...USAGE_ROUTES,
@@ -22,6 +24,7 @@ export type RouteName = keyof Routes;
 export * from "./carried.ts";
 export * from "./common.ts";
 export * from "./create-request.ts";
+export * from "./image-record.ts";
 export * from "./integrity-record.ts";
 export * from "./operation-record.ts";
 export * from "./process-record.ts";

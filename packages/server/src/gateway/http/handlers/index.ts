@@ -1,6 +1,7 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Service } from "../handler.ts";
 import { filesHandlers } from "./files.ts";
+import { imagesHandlers } from "./images.ts";
 import { processesHandlers } from "./processes.ts";
 import { sandboxesHandlers } from "./sandboxes.ts";
 import { snapshotsHandlers } from "./snapshots.ts";
@@ -13,6 +14,7 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
     ...processesHandlers(manager),
     ...filesHandlers(manager),
     ...snapshotsHandlers(manager),
+    ...imagesHandlers(manager),
     ...systemHandlers(manager, facts),
   };
   return {
