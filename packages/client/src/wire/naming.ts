@@ -20,7 +20,7 @@ const MAPS_IN_ANSWERS: ReadonlySet<string> = new Set([
   "capabilities",
   "data",
   "details",
-  "env",
+  "environment",
   "labels",
   "phases",
   "result",

@@ -11,7 +11,7 @@ export const imageRecordSchema = z
     pulled_at: timestampSchema,
     last_used_at: timestampSchema,
     in_use: z.boolean().meta({ description: "Whether a running sandbox of this machine uses it." }),
-    env: z.record(z.string(), z.string()),
+    environment: z.record(z.string(), z.string()),
     user: z.string().nullable(),
     working_folder: z.string().nullable(),
     entrypoint: z.array(z.string()).nullable(),

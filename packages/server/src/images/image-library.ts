@@ -36,7 +36,7 @@ export interface HeldImage {
   readonly path: string;
   readonly defaults: ImageDefaults;
   /** Idempotent. */
-  release(): void;
+  readonly release: () => void;
 }
 
 export interface StoredImage extends ImageEntry {
@@ -90,10 +90,7 @@ export class ImageLibrary {
 
   /** Asks the registry, even if an image of this name is here. */
   async pull(name: string, options: CallOptions = {}): Promise<StoredImage> {
-    const digest = await this.#pullOnce(this.#parse(name), options);
-    const image = await this.get(digest);
-    this.#makeRoom();
-    return image;
+    return this.#added(await this.#pullOnce(this.#parse(name), options));
   }
 
   /** From an archive of `docker save`, or of an OCI layout; under this name, or those in it. */
@@ -112,10 +109,7 @@ export class ImageLibrary {
           hint: "Give it one: --name NAME.",
         });
       }
-      const digest = await this.#fetch(this.#parse(first), source, others, options);
-      const image = await this.get(digest);
-      this.#makeRoom();
-      return image;
+      return this.#added(await this.#fetch(this.#parse(first), source, others, options));
     });
   }
 
@@ -304,6 +298,14 @@ export class ImageLibrary {
       if (!entry.ready && heldBy.length === 0) images.delete(digest);
       else images.set(digest, { ...entry, held_by: heldBy, last_used_at: new Date().toISOString() });
     });
+  }
+
+  async #added(digest: string): Promise<StoredImage> {
+    // The pull itself does not count as a use.
+    await Promise.all(this.#background);
+    const image = await this.get(digest);
+    this.#makeRoom();
+    return image;
   }
 
   #makeRoom(): void {

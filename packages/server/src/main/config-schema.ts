@@ -148,7 +148,7 @@ function pairs(example: string, isValid: (value: string) => boolean) {
       }
       values.set(hubName(host), [...(values.get(hubName(host)) ?? []), value]);
     }
-    return values as ReadonlyMap<string, readonly string[]>;
+    return values;
   });
 }
 

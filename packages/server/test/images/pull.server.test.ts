@@ -253,7 +253,8 @@ describe("credentials", () => {
       secrets: { resolve: () => Promise.reject(new Error()) },
       searchPath: `${folder}:/usr/bin:/bin`,
     };
-    await (await openLibrary(registry, { registries: { credentials } })).use(name);
+    const library = await openLibrary(registry, { registries: { credentials } });
+    await expect(library.use(name)).resolves.toMatchObject({ digest: expect.any(String) });
   });
 
   it("come from a named secret, and basic authentication works too", async () => {
@@ -266,7 +267,8 @@ describe("credentials", () => {
     };
     const secrets = { resolve: async () => ({ reveal: () => "robot:hunter2" }) as never };
     const credentials = { secretNames: new Map([[registry.host, "registry"]]), secrets, searchPath: "" };
-    await (await openLibrary(registry, { registries: { credentials } })).use(name);
+    const library = await openLibrary(registry, { registries: { credentials } });
+    await expect(library.use(name)).resolves.toMatchObject({ digest: expect.any(String) });
   });
 
   it("are asked for when a registry refuses", async () => {

@@ -3,6 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
 import { tarEnd, tarHeader, tarPadding, type TarEntry } from "../../support/tar-header.ts";
 import { LayerPaths } from "./layer-paths.ts";
+import { LayerRefused } from "./layer-refused.ts";
 
 /** Facts about a layer besides its files. Paths are relative; each character is one byte (latin1). */
 export interface LayerNotes {
@@ -13,9 +14,6 @@ export interface LayerNotes {
   /** Folders that the layer needs but does not describe: theirs are the attributes of the lower layer. */
   readonly implicit: string[];
 }
-
-/** Why a layer is not used. */
-export class LayerRefused extends Error {}
 
 /** Options of tar-stream that its types do not know. */
 const READING = { filenameEncoding: "latin1", allowUnknownFormat: true } as object;

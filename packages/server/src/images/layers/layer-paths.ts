@@ -1,5 +1,5 @@
-import { LayerRefused } from "./clean-tar.ts";
 import type { TarEntry } from "../../support/tar-header.ts";
+import { LayerRefused } from "./layer-refused.ts";
 
 const MAX_LINKS = 40;
 const MAX_NAME_BYTES = 255;

@@ -6,10 +6,11 @@ import { join } from "node:path";
 import { PassThrough, Readable, Transform, type TransformCallback } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
-import { cleanTar, LayerRefused, type LayerNotes } from "./clean-tar.ts";
+import { cleanTar, type LayerNotes } from "./clean-tar.ts";
 import { hasCode } from "../../support/errno.ts";
 import type { ImageLimits } from "../image-limits.ts";
 import { FILES_FOLDER, NOTES_FILE, type LayerRecord } from "./layer-record.ts";
+import { LayerRefused } from "./layer-refused.ts";
 
 /** Counts all layers of an image. */
 export class UnpackMeter {

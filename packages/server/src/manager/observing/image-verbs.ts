@@ -67,7 +67,7 @@ function recordOf(image: StoredImage): ImageRecord {
     pulled_at: image.pulled_at,
     last_used_at: image.last_used_at,
     in_use: image.inUse,
-    env,
+    environment: env,
     user: user ?? null,
     working_folder: workingFolder ?? null,
     entrypoint: entrypoint ?? null,
