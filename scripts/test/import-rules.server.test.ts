@@ -37,6 +37,7 @@ const MAY_NOT: readonly [room: string, from: string][] = [
   ["packages/server/src/manager", "../secrets/secret-sources.ts"],
   ["packages/server/src/backends/gvisor", "../../profiles/apply-profile.ts"],
   ["packages/server/src/backends", "../secrets/secret.ts"],
+  ["packages/server/src/images", "../backends/backend.ts"],
 ];
 
 const MAY: readonly [room: string, from: string][] = [

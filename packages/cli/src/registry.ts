@@ -236,6 +236,11 @@ const SERVERS: readonly Row[] = [
     load: async () => (await import("./commands/config.ts")).configCommand,
   },
   {
+    name: "images",
+    summary: "List, pull, import and delete container images on the server's machine.",
+    load: async () => (await import("./commands/images.ts")).imagesCommand,
+  },
+  {
     name: "profiles",
     summary: "List, show and check profiles.",
     load: async () => (await import("./commands/profiles.ts")).profilesCommand,

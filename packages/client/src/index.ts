@@ -22,6 +22,7 @@ export type { OutputLine } from "./process/lines.ts";
 export type { ConnectionState, ExitStatus } from "./process/process-link.ts";
 export type { AttachProcessOptions, PtyOptions } from "./processes.ts";
 export { SandboxFiles, type ReadOptions, type UploadResult, type WriteOptions } from "./sandbox-files.ts";
+export { Images } from "./images.ts";
 export { Snapshots } from "./snapshots.ts";
 export type { EventOptions } from "./events.ts";
 export type { LongCallOptions, SandboxHandleOptions } from "./long-call.ts";

@@ -24,6 +24,9 @@ export type ScrubStatus = Of<"scrubStatus">;
 export type RetentionPreview = Of<"previewRetention">;
 /** How much of a deleted sandbox's data is removed with it, and how much others share. */
 export type RemovedData = Of<"destroySandbox">;
+export type ImageRecord = Of<"getImage">;
+/** What a deletion of images removed. */
+export type RemovedImages = Of<"pruneImages">;
 export type OperationRecord = Camel<WireOperation>;
 export type EventRecord = ItemOf<Of<"events">>;
 export type ProcessRecord = ItemOf<Of<"listProcesses">>;

@@ -1,4 +1,5 @@
 import { followEvents, type EventOptions } from "./events.ts";
+import { Images } from "./images.ts";
 import { longCall, type LongCallOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
 import type {
@@ -22,11 +23,13 @@ import { Transport, type ConnectionOptions } from "./wire/transport.ts";
 /** A server, and requests about it as a whole. `Sandbox.create` creates sandboxes. */
 export class Sandboxer {
   readonly snapshots: Snapshots;
+  readonly images: Images;
   readonly transport: Transport;
 
   constructor(options: ConnectionOptions = {}) {
     this.transport = new Transport(options);
     this.snapshots = new Snapshots(this);
+    this.images = new Images(this);
   }
 
   /** Calls any route of the HTTP API in its wire form: parameters, query and body in, the response out. */

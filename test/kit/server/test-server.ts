@@ -26,6 +26,7 @@ import { PreviewAddresses } from "../../../packages/server/src/gateway/preview/p
 import { Previews } from "../../../packages/server/src/gateway/preview/previews.ts";
 import { SignedLinks } from "../../../packages/server/src/gateway/preview/signed-links.ts";
 import { WebSocketGateway } from "../../../packages/server/src/gateway/websocket/upgrade.ts";
+import type { ImageLibrary } from "../../../packages/server/src/images/image-library.ts";
 import { Instances } from "../../../packages/server/src/lease/instances.ts";
 import { KeyClaims } from "../../../packages/server/src/lease/key-claims.ts";
 import { Ownership } from "../../../packages/server/src/lease/ownership.ts";
@@ -86,6 +87,8 @@ export interface TestServerOptions {
   /** Whether servers ring one another over HTTP (default), besides in the store. */
   readonly ring?: boolean;
   readonly profiles?: ProfileCatalog;
+  /** Container images; absent: it has none. */
+  readonly images?: ImageLibrary;
   readonly moreBackends?: readonly SandboxBackend[];
   /** Where records of this machine are kept; absent: a folder of its own. */
   readonly dataFolder?: string;
@@ -234,6 +237,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     profiles: options.profiles ?? new ProfileCatalog([]),
     installation: "test",
     resumeTtlMs: 86_400_000,
+    images: options.images,
     secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
     durable: durability.durable,
     url: `http://127.0.0.1:${port}`,

@@ -11,7 +11,7 @@ import { findProgram } from "../../../packages/server/src/setup/files.ts";
 import { SERVERS_FOLDER } from "../store-servers/test-server.ts";
 import { librariesOf, unpackFromDebian } from "./debian-unpack.ts";
 
-const FOLDER = join(SERVERS_FOLDER, "gvisor-tools-1");
+const FOLDER = join(SERVERS_FOLDER, "gvisor-tools-2");
 const BIN = "sandboxer-bin";
 const PLACES = ["usr/sbin", "usr/bin", "sbin", "bin"];
 
@@ -21,6 +21,7 @@ const TOOLS: Readonly<Record<string, { readonly package: string; readonly tryOut
   nft: { package: "nftables", tryOut: "--version" },
   skopeo: { package: "skopeo", tryOut: "--version" },
   umoci: { package: "umoci", tryOut: "--version" },
+  "docker-registry": { package: "docker-registry", tryOut: "--version" },
   busybox: { package: "busybox-static", tryOut: "--help" },
 };
 

@@ -16,11 +16,11 @@ export function doctorCommand(io: Io, setExitCode: (code: number) => void): Comm
   ])
     .option("--default-store", "use the store that `npm start` uses")
     .option("--json", "print JSON");
-  addSettingFlags(command, ["store", "platform", "runscPath", "dataDirectory", "cacheDirectory"]);
+  addSettingFlags(command, ["store", "platform", "runscPath", "image", "dataDirectory", "cacheDirectory"]);
   return command.action(async (options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
-    const { cacheDirectory, dataDirectory, searchPath, runscPath, platform, store } = config;
+    const { cacheDirectory, dataDirectory, searchPath, runscPath, platform, store, image } = config;
     const isFolder = store !== undefined && !/^[a-z0-9]+:\/\//.test(store);
     const found = await runChecks({
       cacheDirectory,
@@ -29,6 +29,7 @@ export function doctorCommand(io: Io, setExitCode: (code: number) => void): Comm
       runscPath,
       platform,
       store,
+      image,
       storeProblem: isFolder ? await storeProblem(store, dataDirectory) : undefined,
     });
     const checks = found.map((check) =>

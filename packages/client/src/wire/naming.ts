@@ -16,7 +16,15 @@ export type Camel<Value> = Value extends string | number | boolean | null | unde
       : Value;
 
 /** The fields whose values are maps with user-defined keys. A test compares them with the protocol's schemas. */
-const MAPS_IN_ANSWERS: ReadonlySet<string> = new Set(["capabilities", "data", "details", "labels", "phases", "result"]);
+const MAPS_IN_ANSWERS: ReadonlySet<string> = new Set([
+  "capabilities",
+  "data",
+  "details",
+  "environment",
+  "labels",
+  "phases",
+  "result",
+]);
 const MAPS_IN_REQUESTS: ReadonlySet<string> = new Set(["env", "inputs", "labels"]);
 
 export function fromWire<Value>(value: Value): Camel<Value> {

@@ -1,4 +1,5 @@
 import { FILE_ROUTES } from "./routes/files.ts";
+import { IMAGE_ROUTES } from "./routes/images.ts";
 import { INTEGRITY_ROUTES } from "./routes/integrity.ts";
 import { PORT_ROUTES } from "./routes/ports.ts";
 import { PROCESS_ROUTES } from "./routes/processes.ts";
@@ -14,6 +15,7 @@ export const ROUTES = {
   ...FILE_ROUTES,
   ...PORT_ROUTES,
   ...SNAPSHOT_ROUTES,
+  ...IMAGE_ROUTES,
   ...INTEGRITY_ROUTES,
   ...SYSTEM_ROUTES,
   ...USAGE_ROUTES,
@@ -24,6 +26,7 @@ export type RouteName = keyof Routes;
 export * from "./carried.ts";
 export * from "./common.ts";
 export * from "./create-request.ts";
+export * from "./image-record.ts";
 export * from "./integrity-record.ts";
 export * from "./operation-record.ts";
 export * from "./process-record.ts";

@@ -17,6 +17,7 @@ export const OPERATION_KINDS = [
   "handoff",
   "recreate",
   "destroy",
+  "pull",
 ] as const;
 
 /**

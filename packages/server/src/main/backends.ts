@@ -3,10 +3,12 @@ import { join } from "node:path";
 import type { Resources, SandboxBackend } from "../backends/backend.ts";
 import type { FateOf, OpenedBackend } from "../backends/instance-folder.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
+import type { ImageLibrary } from "../images/image-library.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { EngineLibrary, prepareGvisor, type ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
+import { openImages } from "./images.ts";
 import { resourceLimits, sandboxesMemory } from "./resource-limits.ts";
 
 const MIB = 1024 * 1024;
@@ -29,6 +31,8 @@ export interface PreparedBackend {
   readonly engine: string;
   /** `sandboxes`: how many places of the server are taken. */
   open(instanceId: string, sandboxes?: () => number): Promise<OpenedBackend>;
+  /** Container images that it can use; absent: its provider has its own. */
+  readonly images?: ImageLibrary;
   /** Ends and removes leftovers of dead servers on this machine; returns their instance ids. */
   recover(fateOf: FateOf): Promise<readonly string[]>;
 }
@@ -49,7 +53,7 @@ export async function prepareBackend(
 ): Promise<PreparedBackend> {
   switch (config.backend) {
     case "gvisor":
-      return prepareGvisorBackend(config, report, onProblem);
+      return prepareGvisorBackend(config, await openImages(config, secrets, onProblem), report, onProblem);
     case "docker": {
       const { prepareDockerBackend } = await import("./docker.ts");
       return prepareDockerBackend(config, dockerDefaults(config), report);
@@ -59,7 +63,7 @@ export async function prepareBackend(
       return prepareDaytonaBackend(config, secrets, report);
     }
     case "fake":
-      return fakeBackend(config);
+      return fakeBackend(config, await openImages(config, secrets, onProblem));
     default: {
       const { prepareOtherBackend } = await import("./providers.ts");
       return prepareOtherBackend(config, secrets);
@@ -91,6 +95,7 @@ export function dockerDefaults(config: ServerConfig): DockerDefaults {
 
 async function prepareGvisorBackend(
   config: ServerConfig,
+  images: ImageLibrary,
   report: ReportStep,
   onProblem: OnProblem,
 ): Promise<PreparedBackend> {
@@ -105,6 +110,7 @@ async function prepareGvisorBackend(
   const runParent = join(dataDirectory, "run");
   return {
     name: "gvisor",
+    images,
     engine: `gVisor (runsc ${engine.version}, ${platform}), ${engine.path}`,
     recover: () => recoverRunDirectories(runParent),
     open: async (instanceId, sandboxes) => {
@@ -119,6 +125,7 @@ async function prepareGvisorBackend(
         cacheDirectory,
         defaultImage: config.image,
         imageDirectories: [join(dataDirectory, "images")],
+        images,
         defaultResources: defaultResources(config),
         allMemoryBytes: sandboxesMemory(config),
         network,
@@ -165,10 +172,11 @@ async function networkSupport(
   return support;
 }
 
-async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {
+async function fakeBackend(config: ServerConfig, images: ImageLibrary): Promise<PreparedBackend> {
   const { FakeBackend } = await import("../backends/fake/index.ts");
   return {
     name: "fake",
+    images,
     engine: "fake: for tests only; nothing is isolated and no real program runs",
     recover: async () => [],
     open: (instanceId) => openIn(join(config.dataDirectory, "fake", instanceId), new FakeBackend()),

@@ -8,6 +8,7 @@ import {
 } from "@sandboxer/protocol";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
+import { hubName, isRegistryHost } from "../images/image-reference.ts";
 import { isNetwork } from "../gateway/access/trusted-proxies.ts";
 import { backendNamed } from "../profiles/profile-backends.ts";
 import { Secret } from "../secrets/secret.ts";
@@ -31,6 +32,17 @@ export const configSchema = z.object({
   runscPath: path().optional(),
   fetchEngines: yesOrNo(),
   image: z.string().trim().min(1),
+  defaultRegistry: z.string().trim().refine(isRegistryHost, "must be a host, such as registry.example:5000"),
+  registries: registryHosts(),
+  registryMirrors: pairs("docker.io=https://mirror.example", (url) => URL.canParse(url) && /^https?:/.test(url)),
+  insecureRegistries: registryHosts(),
+  registrySecrets: pairs("registry.example=NAME", (name) => secretNameSchema.safeParse(name).success),
+  layerCacheMb: integer(1, 1_000_000_000),
+  maxImageMb: integer(1, 1_000_000_000),
+  dockerConfig: path(),
+  httpProxy: z.string().trim().min(1).optional(),
+  httpsProxy: z.string().trim().min(1).optional(),
+  noProxy: z.string().trim().min(1).optional(),
   allowNetwork: yesOrNo(),
   // Docker itself supports more kinds of addresses; unsupported ones are refused when they are used.
   dockerHost: z.string().trim().min(1),
@@ -121,6 +133,28 @@ function list() {
       .map((entry) => entry.trim())
       .filter((entry) => entry !== ""),
   );
+}
+
+function registryHosts() {
+  return list()
+    .refine((hosts) => hosts.every(isRegistryHost), "must be hosts, such as registry.example,localhost:5000")
+    .transform((hosts) => hosts.map(hubName));
+}
+
+/** `REGISTRY=VALUE`, several times; values of the same registry are in order. */
+function pairs(example: string, isValid: (value: string) => boolean) {
+  return list().transform((entries, context) => {
+    const values = new Map<string, readonly string[]>();
+    for (const entry of entries) {
+      const [, host = "", value = ""] = /^([^=]+)=(.+)$/s.exec(entry) ?? [];
+      if (!isRegistryHost(host) || !isValid(value)) {
+        context.addIssue({ code: "custom", message: `must be registries and values, such as ${example}` });
+        return z.NEVER;
+      }
+      values.set(hubName(host), [...(values.get(hubName(host)) ?? []), value]);
+    }
+    return values;
+  });
 }
 
 function yesOrNo() {

@@ -61,6 +61,54 @@ export const SETTINGS = {
     "do not fetch or build gVisor engines: neither newer ones nor those that checkpoints need",
   ),
   image: setting("--image <IMAGE>", "SANDBOXER_IMAGE", "root filesystem of new sandboxes (default host)"),
+  defaultRegistry: setting(
+    "--default-registry <HOST>",
+    "SANDBOXER_DEFAULT_REGISTRY",
+    "registry of image names without one (default docker.io)",
+  ),
+  registries: setting(
+    "--registries <HOSTS>",
+    "SANDBOXER_REGISTRIES",
+    "registries that images may come from, comma-separated (default all)",
+  ),
+  registryMirrors: setting(
+    "--registry-mirrors <LIST>",
+    "SANDBOXER_REGISTRY_MIRRORS",
+    "mirrors that are asked first: docker.io=https://mirror.example, comma-separated (default none)",
+  ),
+  insecureRegistries: setting(
+    "--insecure-registry <HOSTS>",
+    "SANDBOXER_INSECURE_REGISTRY",
+    "registries without TLS, such as localhost:5000, comma-separated (default none)",
+  ),
+  registrySecrets: setting(
+    "--registry-secrets <LIST>",
+    "SANDBOXER_REGISTRY_SECRETS",
+    "secrets with USER:PASSWORD of registries: registry.example=NAME, comma-separated (default none)",
+  ),
+  layerCacheMb: setting(
+    "--layer-cache-mb <MB>",
+    "SANDBOXER_LAYER_CACHE_MB",
+    "MB of container images kept locally; the least recently used ones are removed (default 20480)",
+  ),
+  maxImageMb: setting(
+    "--max-image-mb <MB>",
+    "SANDBOXER_MAX_IMAGE_MB",
+    "largest container image in MB, unpacked (default 20480)",
+  ),
+  dockerConfig: setting(undefined, "DOCKER_CONFIG", "folder with Docker's config.json, for credentials of registries"),
+  // They may contain a password.
+  httpProxy: setting(undefined, "HTTP_PROXY", "proxy for registries without TLS", {
+    ownEnvironment: "http_proxy",
+    secret: true,
+  }),
+  httpsProxy: setting(undefined, "HTTPS_PROXY", "proxy for registries", {
+    ownEnvironment: "https_proxy",
+    secret: true,
+  }),
+  noProxy: setting(undefined, "NO_PROXY", "hosts that are reached without a proxy, comma-separated", {
+    ownEnvironment: "no_proxy",
+  }),
   allowNetwork: setting(
     "--allow-network",
     "SANDBOXER_ALLOW_NETWORK",

@@ -169,6 +169,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       backends: parts.backends,
       defaultBackend: backend.name,
       profiles,
+      images: prepared.images,
       installation: await installationId(config.dataDirectory),
       resumeTtlMs: config.resumeTtlMs,
       secrets: secretsForSandboxes(config, secrets),
@@ -214,6 +215,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     await gateway.close(FAREWELL_MS);
     for (const backend of parts.backends?.values() ?? []) if (backend !== parts.open?.backend) await backend.close();
     await parts.open?.close();
+    await prepared.images?.close();
     // A store that does not answer must not delay the shutdown; the next server finds what was left undone.
     await Promise.race([collected, delay(FAREWELL_MS, undefined, { ref: false })]);
     parts.durability?.durable.ownership.index.close();

@@ -2,6 +2,7 @@ import { isSandboxId, SandboxerError, type Head, type MaxLoss, type SandboxState
 import { backendNamed } from "../profiles/profile-backends.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
+import type { ImageLibrary } from "../images/image-library.ts";
 import { leavesNothing } from "../lease/stored-head.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
@@ -31,6 +32,8 @@ export interface ManagerOptions {
   readonly defaultBackend: string;
   readonly profiles: ProfileCatalog;
   readonly secrets: SecretResolver;
+  /** The container images of the default backend; absent: its provider keeps them. */
+  readonly images?: ImageLibrary | undefined;
   /** Distinguishes the sandboxes of this installation from those of others at the same provider. */
   readonly installation: string;
   /** How long a stopped sandbox with a key is kept for its next use. */

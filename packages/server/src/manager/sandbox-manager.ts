@@ -11,6 +11,7 @@ import { checkpointSandbox } from "./saving/checkpoint.ts";
 import { keepPromises } from "./saving/promise-keeper.ts";
 import { expireSandboxes } from "./lifecycle/expire.ts";
 import { handOffSandbox } from "./ownership/handoff.ts";
+import { ImageVerbs } from "./observing/image-verbs.ts";
 import { IntegrityVerbs } from "./observing/integrity/integrity-verbs.ts";
 import { instanceCondition, listInstances } from "./observing/list-instances.ts";
 import { listSandboxPage } from "./observing/list-sandboxes.ts";
@@ -64,6 +65,7 @@ export class SandboxManager extends Room<ManagerContext> {
   /** Integrity checks of stored data. */
   readonly integrity = new IntegrityVerbs(this.context);
   readonly snapshots = new SnapshotVerbs(this.context);
+  readonly images = new ImageVerbs(this.context);
   /** Running and finished operations. */
   readonly operations = this.context.operations;
   readonly events = this.context.events;

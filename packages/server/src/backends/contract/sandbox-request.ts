@@ -32,7 +32,7 @@ export interface ForgetOptions extends CallOptions {
 
 /** The settings of a sandbox; stored with it, so that a restore uses the same. */
 export interface SandboxSpec {
-  /** `host`, `dir:/path`, `tar:/path`, `docker:NAME`, `oci:PATH:TAG`; absent: the backend's default. */
+  /** `host`, `python:3.12`, `dir:/path`, `tar:/path`, `docker:NAME`, `oci:PATH:TAG`; absent: the backend's default. */
   readonly image?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly resources: Resources;

@@ -19,7 +19,7 @@ import { readTraits } from "./engine.ts";
 import type { GvisorSandbox } from "./gvisor-sandbox.ts";
 import { readCpuFeatures } from "./image-requirements.ts";
 import type { CompleteResources } from "./oci-spec.ts";
-import { SandboxStarter, type Machine, type StarterOptions } from "./sandbox-starter.ts";
+import { onSavedImage, SandboxStarter, type Machine, type StarterOptions } from "./sandbox-starter.ts";
 import { WarmSandboxes, type WarmOptions } from "./warm/warm-sandboxes.ts";
 
 export interface GvisorBackendOptions extends StarterOptions {
@@ -85,7 +85,7 @@ export class GvisorBackend implements SandboxBackend {
   async probe(): Promise<Health> {
     const { engine, platform, defaultImage } = this.#options;
     try {
-      await this.#starter.images.resolve(defaultImage);
+      await this.#checkImage(defaultImage, {});
       const details = { version: engine.version, platform, cgroups: this.#machine.cgroups, image: defaultImage };
       return { ok: true, summary: `gVisor ${engine.version} on ${platform}`, details };
     } catch (error) {
@@ -112,7 +112,7 @@ export class GvisorBackend implements SandboxBackend {
       return this.#own(await this.#starter.restored(request, snapshot, options));
     }
     if (snapshot.kind === "workspace-tar") {
-      return this.#starter.withFiles(snapshot, () => this.#acquireFresh(request, options));
+      return this.#starter.withFiles(snapshot, () => this.#acquireFresh(onSavedImage(request, snapshot), options));
     }
     throw new SandboxerError("image_incompatible", `A snapshot of kind ${snapshot.kind} cannot be loaded by gVisor.`);
   }
@@ -144,11 +144,15 @@ export class GvisorBackend implements SandboxBackend {
   async #acquireFresh(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox> {
     this.#starter.check(request);
     // An invalid image fails here, and is not retried in the background.
-    await this.#starter.image(request);
+    await this.#checkImage(request.spec.image ?? this.#options.defaultImage, options);
     const taken = await this.#warm?.take(request, options);
     if (taken !== undefined) return this.#own(taken);
     await this.#makeRoom(options);
     return this.#own(await this.#starter.fresh(request, options));
+  }
+
+  async #checkImage(image: string, options: CallOptions): Promise<void> {
+    (await this.#starter.images.resolve(image, options)).release?.();
   }
 
   async #makeRoom({ signal }: CallOptions): Promise<void> {

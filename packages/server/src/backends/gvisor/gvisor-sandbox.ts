@@ -4,7 +4,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
 import { saveFilesystem } from "../agent/save-filesystem.ts";
-import { DEFAULT_ENVIRONMENT } from "../agent/user-space.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type {
   AcquireRequest,
@@ -18,10 +17,12 @@ import type {
 import { sandboxEnded } from "../sandbox-ended.ts";
 import type { SandboxCgroup } from "./cgroups.ts";
 import { DiskWatch } from "./disk-limit.ts";
+import { environmentOf } from "./environment.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
 import type { SandboxNetwork } from "./network/sandbox-network.ts";
 import { KernelProcess } from "./kernel-process.ts";
 import { hasNoSpace, noSpaceFor } from "./no-space.ts";
+import type { RootFilesystemDefaults } from "./root-filesystem/root-filesystem.ts";
 import { firstReason, RunscError, type AttachedRunsc, type Runsc } from "./runsc.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import { removeEngineState } from "./engine-state.ts";
@@ -63,6 +64,7 @@ export interface GvisorSandboxParts {
   /** See {@link Doze}; 0: never. */
   readonly dozeAfterMs: number;
   readonly requirements: ImageRequirements;
+  readonly defaults: RootFilesystemDefaults | undefined;
   /** Nothing of it runs any more. runsc's leftovers are removed in the background: it may wait seconds for a reaper. */
   readonly onEnded: (cleanUp: Promise<void>) => void;
 }
@@ -109,8 +111,8 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   /** Turns a pooled sandbox into the requested one, before anyone uses it. */
   async become({ sandboxId, spec }: AcquireRequest, options: CallOptions): Promise<void> {
     this.#sandboxId = sandboxId;
-    const { agent, requirements } = this.#parts;
-    agent.useEnvironment({ ...DEFAULT_ENVIRONMENT, ...spec.env });
+    const { agent, requirements, defaults } = this.#parts;
+    agent.useEnvironment(environmentOf(spec, defaults));
     const waiting = { timeoutMs: ADOPTION_MS, signal: options.signal };
     if (requirements.generation === 0) return agent.become(hostnameOf(sandboxId), waiting);
     // A restored one was frozen since.

@@ -6,7 +6,8 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
-import { DEFAULT_ENVIRONMENT, prepareFolders, SANDBOX_USER, WORKING_FOLDER } from "../agent/user-space.ts";
+import { environmentOf } from "./environment.ts";
+import { prepareFolders, SANDBOX_USER, WORKING_FOLDER } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { PlacedAgent } from "./agent-placement.ts";
 import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
@@ -19,6 +20,7 @@ import { withNetworkNamespace } from "./oci-spec.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { firstReason, Runsc, type AttachedRunsc } from "./runsc.ts";
 import { hostnameOf } from "./sandbox-hostname.ts";
+import type { RootFilesystemDefaults } from "./root-filesystem/root-filesystem.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import type { PipeSupply } from "./stdio-pipes.ts";
@@ -49,6 +51,8 @@ export interface Launch {
   readonly limits: CgroupLimits;
   readonly diskLimitBytes: number;
   readonly requirements: ImageRequirements;
+  /** What the image says about programs in it. */
+  readonly defaults: RootFilesystemDefaults | undefined;
   /** The configuration with the chosen cgroup. */
   readonly spec: (cgroupsPath: string | undefined) => OciSpec;
   /** The folder of the image to restore; absent: a fresh start. */
@@ -101,7 +105,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     pipes.closeChildEnds();
     const agent = new AgentClient(pipes.input, pipes.output, {
       user: SANDBOX_USER,
-      env: { ...DEFAULT_ENVIRONMENT, ...plan.request.spec.env },
+      env: environmentOf(plan.request.spec, plan.defaults),
       workingFolder: WORKING_FOLDER,
       heartbeatMs: pad.heartbeatMs,
       onFailure: () => void endSandboxProcesses(attached),
@@ -126,6 +130,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       diskLimitBytes: plan.diskLimitBytes,
       dozeAfterMs: pad.dozeAfterMs,
       requirements: plan.requirements,
+      defaults: plan.defaults,
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });
     await (plan.held === true

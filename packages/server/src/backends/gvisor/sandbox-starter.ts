@@ -2,6 +2,8 @@ import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { arch } from "node:os";
 import { dirname, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { ImageLibrary } from "../../images/image-library.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { loadFilesystem } from "../agent/load-filesystem.ts";
 import type { AcquireRequest, PreparedState, SnapshotPayload } from "../backend.ts";
@@ -40,6 +42,8 @@ export interface StarterOptions {
   readonly cacheDirectory: string;
   readonly defaultImage: string;
   readonly imageDirectories: readonly string[];
+  /** Images from registries; absent: there are none. */
+  readonly images?: ImageLibrary | undefined;
   readonly defaultResources: CompleteResources;
   /** The common limit of all sandboxes; absent: none. */
   readonly allMemoryBytes?: number;
@@ -93,6 +97,7 @@ export class SandboxStarter {
       cacheDirectory: join(options.cacheDirectory, "root-filesystems"),
       trustedImages: [options.defaultImage],
       imageDirectories: options.imageDirectories,
+      library: options.images,
     });
     const support = options.network ?? NETWORK_NOT_ALLOWED;
     this.networkSupport = support;
@@ -112,25 +117,26 @@ export class SandboxStarter {
     }
   }
 
-  /** The root filesystem that a request asks for. */
-  image({ spec }: AcquireRequest): Promise<RootFilesystem> {
-    return this.images.resolve(spec.image ?? this.#options.defaultImage);
+  /** The root filesystem that a request asks for; the caller releases it. */
+  image({ spec }: AcquireRequest, options: CallOptions): Promise<RootFilesystem> {
+    return this.images.resolve(spec.image ?? this.#options.defaultImage, options);
   }
 
   async fresh(request: AcquireRequest, options: CallOptions, how: Unhurried = {}): Promise<GvisorSandbox> {
-    const rootFilesystem = await this.image(request);
     const { agent } = this.#machine;
-    return this.#launch(request, { engine: this.#engine, rootFilesystem, agent, generation: 0 }, options, {
-      ...how,
-      spec: (cgroupsPath) =>
-        buildSpec({
-          rootFilesystem,
-          agentDirectory: agent.directory,
-          hostname: hostnameOf(request.sandboxId),
-          resources: this.#resources(request),
-          cgroupsPath,
-        }),
-    });
+    return orRelease(await this.image(request, options), (rootFilesystem) =>
+      this.#launch(request, { engine: this.#engine, rootFilesystem, agent, generation: 0 }, options, {
+        ...how,
+        spec: (cgroupsPath) =>
+          buildSpec({
+            rootFilesystem,
+            agentDirectory: agent.directory,
+            hostname: hostnameOf(request.sandboxId),
+            resources: this.#resources(request),
+            cgroupsPath,
+          }),
+      }),
+    );
   }
 
   async restored(
@@ -141,8 +147,20 @@ export class SandboxStarter {
   ): Promise<GvisorSandbox> {
     const parsed = ImageRequirements.safeParse(snapshot.requirements);
     if (!parsed.success) throw new SandboxerError("image_damaged", "The image does not list its requirements.");
-    const wanted = parsed.data;
-    const rootFilesystem = await this.images.resolve(wanted.root_filesystem.image);
+    const rootFilesystem = await this.images.resolve(parsed.data.root_filesystem.image, options);
+    return orRelease(rootFilesystem, () =>
+      this.#restoredOn(rootFilesystem, parsed.data, request, snapshot, options, how),
+    );
+  }
+
+  async #restoredOn(
+    rootFilesystem: RootFilesystem,
+    wanted: ImageRequirements,
+    request: AcquireRequest,
+    snapshot: SnapshotPayload,
+    options: CallOptions,
+    how: Unhurried,
+  ): Promise<GvisorSandbox> {
     const { cacheDirectory, engines } = this.#options;
     const { cpuFeatures } = this.#machine;
     const other = engines === undefined || isMadeBy(wanted, this.#engine) ? undefined : engines;
@@ -203,7 +221,7 @@ export class SandboxStarter {
       if (snapshot.kind === "gvisor-checkpoint") {
         return await this.restored(request, snapshot, { signal }, { hurry, held: true });
       }
-      const fresh = (): Promise<GvisorSandbox> => this.fresh(request, { signal }, { hurry });
+      const fresh = (): Promise<GvisorSandbox> => this.fresh(onSavedImage(request, snapshot), { signal }, { hurry });
       return await refuseHook(await this.withFiles(snapshot, fresh));
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -263,7 +281,11 @@ export class SandboxStarter {
       limits: { ...cgroupLimits(this.#resources(request)), allMemoryBytes },
       diskLimitBytes: this.#resources(request).diskBytes,
       requirements,
-      onEnded: this.#onEnded,
+      defaults: rootFilesystem.defaults,
+      onEnded: (sandbox, cleanUp) => {
+        void cleanUp.catch(() => {}).finally(() => rootFilesystem.release?.());
+        this.#onEnded(sandbox, cleanUp);
+      },
       ...how,
     };
     return launch(pad, plan, options);
@@ -285,6 +307,28 @@ export class SandboxStarter {
 
 function asWanted({ engine, platform }: ImageRequirements): Omit<Engine, "path"> {
   return { version: engine.version, sha256: engine.sha256, platform };
+}
+
+/** A sandbox that runs releases it at its end. */
+async function orRelease(
+  rootFilesystem: RootFilesystem,
+  work: (rootFilesystem: RootFilesystem) => Promise<GvisorSandbox>,
+): Promise<GvisorSandbox> {
+  try {
+    return await work(rootFilesystem);
+  } catch (error) {
+    rootFilesystem.release?.();
+    throw error;
+  }
+}
+
+const SavedFiles = z.looseObject({ root_filesystem: z.looseObject({ image: z.string() }) });
+
+/** The request with the image that a snapshot's files belong to: by now its tag may mean another one. */
+export function onSavedImage(request: AcquireRequest, { requirements }: SnapshotPayload): AcquireRequest {
+  const saved = SavedFiles.safeParse(requirements);
+  const image = saved.success ? saved.data.root_filesystem.image : "";
+  return /@sha256:[0-9a-f]{64}$/.test(image) ? { ...request, spec: { ...request.spec, image } } : request;
 }
 
 function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Record<string, string> {

@@ -18,6 +18,8 @@ export interface CheckContext extends Omit<SetupContext, "report"> {
   readonly store: string | undefined;
   /** Why a folder cannot be the store, if that is known without a test. */
   readonly storeProblem?: { readonly message: string; readonly hint: string } | undefined;
+  /** The root filesystem of new sandboxes; absent: `host`. */
+  readonly image?: string | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -8,7 +8,7 @@ import {
   checkOperatingSystem,
   checkRoot,
 } from "./host-checks.ts";
-import { checkDiskSpace, checkStore } from "./storage-checks.ts";
+import { checkDiskSpace, checkImage, checkStore } from "./storage-checks.ts";
 import { checkDocker, checkGo, checkTools } from "./tool-checks.ts";
 
 const CHECKS: readonly Check[] = [
@@ -20,6 +20,7 @@ const CHECKS: readonly Check[] = [
   checkKvm,
   checkCgroups,
   checkInterpreters,
+  checkImage,
   checkDiskSpace,
   checkStore,
   checkGo,

@@ -57,6 +57,17 @@ export const checkStore: Check = async ({ store, storeProblem }) => {
   }
 };
 
+/** What follows from the root filesystem for checkpoints. */
+export const checkImage: Check = async ({ image = "host" }) => {
+  const base = { name: "image", needed: false, state: "found", version: image } as const;
+  if (image !== "host")
+    return { ...base, message: "checkpoints need the same image; one from a registry is pulled by its digest" };
+  return {
+    ...base,
+    message: "checkpoints need this system's packages as they are; with --image NAME they survive updates",
+  };
+};
+
 function nearestExisting(path: string): string {
   let directory = path;
   while (!existsSync(directory)) directory = dirname(directory);

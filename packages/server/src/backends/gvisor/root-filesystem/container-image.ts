@@ -10,6 +10,15 @@ const execFileAsync = promisify(execFile);
 const LOCAL_TIMEOUT_MS = 30_000;
 const UNPACK_TIMEOUT_MS = 10 * 60_000;
 
+/** Whether the local Docker engine has an image. False also without Docker. */
+export async function isInDocker(name: string): Promise<boolean> {
+  if (name.startsWith("-")) return false;
+  return execFileAsync("docker", ["image", "inspect", "--format", "{{.Id}}", name], { timeout: LOCAL_TIMEOUT_MS }).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** `docker:NAME`: an image of the local Docker engine, exported once under its id. */
 export async function dockerRootFilesystem(
   image: string,

@@ -1,7 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import type { ImageLibrary } from "../../../images/image-library.ts";
+import type { CallOptions } from "../../../support/call-options.ts";
 import { makePrivateFolder } from "../../../support/private-folder.ts";
 import { checkImagePlace, type ImagePlaces } from "../../image-place.ts";
-import { dockerRootFilesystem, ociRootFilesystem } from "./container-image.ts";
+import { dockerRootFilesystem, isInDocker, ociRootFilesystem } from "./container-image.ts";
 import { directoryRootFilesystem } from "./directory.ts";
 import { hostRootFilesystem } from "./host.ts";
 import type { RootFilesystem } from "./root-filesystem.ts";
@@ -18,6 +20,8 @@ const RESOLVERS: Readonly<Record<string, Resolver>> = {
 
 export interface ImageResolverOptions extends ImagePlaces {
   readonly cacheDirectory: string;
+  /** Images from registries; absent: there are none. */
+  readonly library?: ImageLibrary | undefined;
 }
 
 const PATH_SCHEMES = new Set(["dir", "tar", "oci"]);
@@ -25,7 +29,10 @@ const PATH_SCHEMES = new Set(["dir", "tar", "oci"]);
 /** One image has many names (`dir:/a`, `dir:/a/.`), and requests choose them. */
 const KEPT_NAMES = 256;
 
-/** Images by name. Each is prepared once while its name is among the most recently used. */
+/**
+ * Images by name. Each is prepared once while its name is among the most recently used. Those from registries are kept
+ * by the {@link ImageLibrary}.
+ */
 export class ImageResolver {
   readonly #options: ImageResolverOptions;
   /** The most recently used name is last. */
@@ -35,7 +42,22 @@ export class ImageResolver {
     this.#options = options;
   }
 
-  resolve(image: string): Promise<RootFilesystem> {
+  /** The caller releases it. */
+  resolve(image: string, options: CallOptions = {}): Promise<RootFilesystem> {
+    const scheme = schemeOf(image);
+    if (scheme === undefined) return this.#fromRegistry(image, options);
+    if (scheme === "docker") return this.#fromDocker(image, options);
+    return this.#once(image);
+  }
+
+  /** The local engine's image comes first: it may be one that no registry has. */
+  async #fromDocker(image: string, options: CallOptions): Promise<RootFilesystem> {
+    const name = image.slice("docker:".length);
+    const elsewhere = this.#options.library !== undefined && !(await isInDocker(name));
+    return elsewhere ? this.#fromRegistry(name, options) : this.#once(image);
+  }
+
+  #once(image: string): Promise<RootFilesystem> {
     const known = this.#prepared.get(image);
     this.#prepared.delete(image);
     const preparing = known ?? this.#prepare(image);
@@ -56,17 +78,31 @@ export class ImageResolver {
     // Unpacked images may have setuid root programs.
     await makePrivateFolder(cacheDirectory);
     if (image === "host") return hostRootFilesystem(cacheDirectory);
-    const [, scheme = "", rest = ""] = /^([a-z]+):(.+)$/s.exec(image) ?? [];
-    const resolver = Object.hasOwn(RESOLVERS, scheme) ? RESOLVERS[scheme] : undefined;
-    if (resolver === undefined) {
+    const scheme = schemeOf(image) ?? "";
+    const rest = image.slice(scheme.length + 1);
+    if (PATH_SCHEMES.has(scheme)) {
+      await checkImagePlace(image, scheme === "oci" ? rest.replace(/:[^/]*$/, "") : rest, this.#options);
+    }
+    return RESOLVERS[scheme]!(image, rest, cacheDirectory);
+  }
+
+  async #fromRegistry(image: string, options: CallOptions): Promise<RootFilesystem> {
+    const { library } = this.#options;
+    if (library === undefined) {
       throw new SandboxerError(
         "bad_request",
         `The image ${JSON.stringify(image)} must be host, dir:PATH, tar:PATH, docker:NAME or oci:PATH:TAG.`,
       );
     }
-    if (PATH_SCHEMES.has(scheme)) {
-      await checkImagePlace(image, scheme === "oci" ? rest.replace(/:[^/]*$/, "") : rest, this.#options);
-    }
-    return resolver(image, rest, cacheDirectory);
+    const { name, digest, path, defaults, release } = await library.use(image, options);
+    const identity = { kind: "container image", digest: digest.replace(/^sha256:/, ""), parts: { digest } };
+    return { image: name, path, mounts: [], identity, defaults, release };
   }
+}
+
+/** Undefined: the name of an image in a registry, such as `python:3.12`. */
+function schemeOf(image: string): string | undefined {
+  if (image === "host") return "host";
+  const [, scheme = ""] = /^([a-z]+):./s.exec(image) ?? [];
+  return Object.hasOwn(RESOLVERS, scheme) ? scheme : undefined;
 }

@@ -4,11 +4,27 @@
  * An image contains no copy of it, so the same content must exist at a restore; `identity` is compared.
  */
 export interface RootFilesystem {
-  /** As the user named it: `host`, `dir:…`, `tar:…`, `docker:…`, `oci:…`. */
+  /**
+   * As the user named it: `host`, `dir:…`, `tar:…`, `docker:…`, `oci:…`. For an image from a registry its pinned name,
+   * `registry/name@sha256:…`, by which another server finds the same content.
+   */
   readonly image: string;
   readonly path: string;
   readonly mounts: readonly { readonly source: string; readonly destination: string }[];
   readonly identity: RootFilesystemIdentity;
+  /** What the image's config says about programs in it; absent: it has no config. */
+  readonly defaults?: RootFilesystemDefaults;
+  /** Call it when nothing uses the files any more: until then they are not removed. Idempotent. */
+  readonly release?: () => void;
+}
+
+export interface RootFilesystemDefaults {
+  readonly env: Readonly<Record<string, string>>;
+  /** A name or a number, with an optional group after a colon. */
+  readonly user?: string | undefined;
+  readonly workingFolder?: string | undefined;
+  readonly entrypoint?: readonly string[] | undefined;
+  readonly command?: readonly string[] | undefined;
 }
 
 export interface RootFilesystemIdentity {

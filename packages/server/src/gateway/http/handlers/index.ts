@@ -1,6 +1,7 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Service } from "../handler.ts";
 import { filesHandlers } from "./files.ts";
+import { imagesHandlers } from "./images.ts";
 import { portsHandlers, type PreviewLinks } from "./ports.ts";
 import { processesHandlers } from "./processes.ts";
 import { sandboxesHandlers } from "./sandboxes.ts";
@@ -15,6 +16,7 @@ export function createService(manager: SandboxManager, facts: ServerFacts & Prev
     ...filesHandlers(manager),
     ...portsHandlers(manager, facts),
     ...snapshotsHandlers(manager),
+    ...imagesHandlers(manager),
     ...systemHandlers(manager, facts),
   };
   return {

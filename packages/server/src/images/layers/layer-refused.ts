@@ -1,0 +1,2 @@
+/** Why a layer is not used. */
+export class LayerRefused extends Error {}
