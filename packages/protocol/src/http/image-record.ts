@@ -6,7 +6,10 @@ export const imageRecordSchema = z
   .object({
     digest: z.string().meta({ description: "Digest of its manifest for this platform: its identity." }),
     names: z.array(z.string()).meta({ examples: [["docker.io/library/python:3.12-slim"]] }),
-    size_bytes: z.number().int().meta({ description: "Of all its layers, unpacked; other images may share them." }),
+    size_bytes: z
+      .number()
+      .int()
+      .meta({ description: "Bytes of all its layers, unpacked. Other images may share some of them." }),
     layers: z.number().int(),
     pulled_at: timestampSchema,
     last_used_at: timestampSchema,

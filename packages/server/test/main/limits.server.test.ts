@@ -21,7 +21,7 @@ test("the limits of memory, resources, bodies and proxies in the configuration a
     bodyTimeoutMs: "1s",
   };
   const server = await startServer(parseConfig({ flags, env: {}, homeDirectory: folder }), { report: () => {} });
-  onTestFinished(async () => void (await server.drain()));
+  onTestFinished(async () => server.drain());
   const headers = { "content-type": "application/json", "x-forwarded-for": "192.0.2.1" };
   const create = async (memoryMb: number): Promise<number> => {
     const body = JSON.stringify({ resources: { memory_mb: memoryMb } });

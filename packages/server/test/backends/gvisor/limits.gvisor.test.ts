@@ -66,7 +66,10 @@ describeGvisor("limits", (engine) => {
 
   test("the memory of a sandbox does not grow by the images that were saved of it", async () => {
     const handle = await fixture.acquire();
-    const program = await start(handle, python("held = b'x' * (100 << 20); print('held'); import time; time.sleep(300)"));
+    const program = await start(
+      handle,
+      python("held = b'x' * (100 << 20); print('held'); import time; time.sleep(300)"),
+    );
     await new Follower(program).until("held");
     for (let round = 0; round < 3; round++) {
       await handle.snapshot(await fixture.folder(), { mode: "full", leaveRunning: true });
