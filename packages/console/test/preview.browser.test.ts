@@ -47,7 +47,7 @@ test("a page from a sandbox reaches neither the API nor the console of who looks
 
   const browser = await chromium.connect(inject("consoleBrowser").endpoint);
   const context = await browser.newContext();
-  onTestFinished(async () => void (await context.close()));
+  onTestFinished(() => context.close());
   const headers = { authorization: `Bearer ${KEY}`, origin };
   expect((await context.request.post(`${origin}/v1/login`, { headers })).status()).toBe(200);
   const [session] = await context.cookies(origin);
