@@ -35,6 +35,10 @@ export const createRequestSchema = z
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
     retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     filesystem_snapshot_name: z.string().min(1).max(128).optional(),
+    entrypoint: z
+      .boolean()
+      .optional()
+      .meta({ description: "Start the image's entrypoint and command as a detached process. Default: false." }),
   })
   .meta({ id: "CreateSandbox" });
 export type CreateRequestBody = z.infer<typeof createRequestSchema>;
