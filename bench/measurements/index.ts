@@ -10,6 +10,7 @@ import { measureDensity } from "./density.ts";
 import { measureExec } from "./exec.ts";
 import { measureForks } from "./forks.ts";
 import { measureHandoff } from "./handoff.ts";
+import { measureImages } from "./images.ts";
 import { measureOutput } from "./output.ts";
 import { measurePeers } from "./peers.ts";
 import { measurePreview } from "./preview.ts";
@@ -30,6 +31,7 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   checkpoint: besideRaw(measureCheckpoint),
   density: measureDensity,
   peers: measurePeers,
+  images: measureImages,
   savings: measureSavings,
   forks: measureForks,
   "image-size": measureImageSizes,

@@ -9,6 +9,14 @@ interface Reason {
 /** The first that fits counts. */
 const REASONS: readonly Reason[] = [
   {
+    id: /^image-pull/,
+    why: "gVisor starts a kernel for the sandbox, which runc does not; the download, unpacking and stacking are the rest",
+  },
+  {
+    id: /^image-create/,
+    why: "gVisor reads the image's files through its own process, as those of the host",
+  },
+  {
     id: /^(create|first-output|peer-run)/,
     against: /\(runc\)/,
     why: "runc starts a process of the host's kernel; gVisor starts a kernel for each sandbox, which is what isolates it",

@@ -24,6 +24,14 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    title: "Container images",
+    groups: ["images"],
+    about: [
+      "An image of about 50 MB (packed) in a registry on the same machine. The first row begins with nothing of it on the",
+      "machine and ends with the first output of a program in it. In the second row it is there.",
+    ],
+  },
+  {
     title: "Cost of saving",
     groups: ["savings", "forks"],
     about: [

@@ -2,6 +2,7 @@
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { withGvisorTools } from "./gvisor-tools.ts";
 import { startService, untilReady } from "./service-process.ts";
 
 export interface RunningRegistry {
@@ -16,7 +17,10 @@ export async function startDockerRegistry(): Promise<RunningRegistry> {
   const config = join(folder, "config.yml");
   const storage = `{ filesystem: { rootdirectory: ${join(folder, "data")} } }`;
   await writeFile(config, `version: 0.1\nlog: { level: info }\nstorage: ${storage}\nhttp: { addr: "127.0.0.1:0" }\n`);
-  const service = startService(["docker-registry", "serve", config], { cleanUp: `rm -rf '${folder}'` });
+  const service = startService(["docker-registry", "serve", config], {
+    env: { PATH: withGvisorTools(process.env["PATH"] ?? "") },
+    cleanUp: `rm -rf '${folder}'`,
+  });
   const port = (): string | undefined => /listening on 127\.0\.0\.1:(\d+)/.exec(service.said())?.[1];
   await untilReady(service, async () => port() !== undefined, "docker-registry");
   return { host: `127.0.0.1:${port()}`, stop: () => service.stop() };

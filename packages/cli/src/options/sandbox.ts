@@ -71,7 +71,8 @@ export function addCreateOptions(command: Command): Command {
   return addRestoreOptions(command)
     .option("-p, --profile <PROFILE>", "profile to create it from")
     .option("-b, --backend <BACKEND>", "backend")
-    .option("--image <IMAGE>", "root filesystem")
+    .option("--image <IMAGE>", "root filesystem, such as python:3.12-slim")
+    .option("--entrypoint", "start the image's entrypoint and command in the background")
     .option("-k, --key <KEY>", "use the sandbox with this key, or create it")
     .option("--from <NAME>", "start from a named filesystem snapshot")
     .addOption(new Option("--network <KIND>", "network access").choices(["none", "sandbox"]))
@@ -100,6 +101,7 @@ export function readCreateOptions(run: Run): CreateBody {
       profile: run.text("profile"),
       backend: run.text("backend"),
       image: run.text("image"),
+      entrypoint: run.flag("entrypoint") ? true : undefined,
       key: run.text("key"),
       filesystem_snapshot_name: run.text("from"),
       network: run.value<"none" | "sandbox">("network"),

@@ -39,6 +39,10 @@ export const createRequestSchema = z
     public_ports: portsSchema
       .optional()
       .meta({ description: "Ports whose preview URL anyone may open. Default: none; a preview is private." }),
+    entrypoint: z
+      .boolean()
+      .optional()
+      .meta({ description: "Start the image's entrypoint and command as a detached process. Default: false." }),
   })
   .meta({ id: "CreateSandbox" });
 export type CreateRequestBody = z.infer<typeof createRequestSchema>;

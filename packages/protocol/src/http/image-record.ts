@@ -6,10 +6,7 @@ export const imageRecordSchema = z
   .object({
     digest: z.string().meta({ description: "Digest of its manifest for this platform: its identity." }),
     names: z.array(z.string()).meta({ examples: [["docker.io/library/python:3.12-slim"]] }),
-    size_bytes: z
-      .number()
-      .int()
-      .meta({ description: "Bytes of all its layers, unpacked. Other images may share some of them." }),
+    size_bytes: z.number().int().meta({ description: "Unpacked size of all its layers; other images may share them." }),
     layers: z.number().int(),
     pulled_at: timestampSchema,
     last_used_at: timestampSchema,

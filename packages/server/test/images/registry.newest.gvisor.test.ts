@@ -67,7 +67,14 @@ describeGvisor("images of a registry", (engine) => {
     await symlink("deep/version", join(change, "opt/link"));
     umoci("insert", "--image", `${layout}:latest`, join(change, "opt"), "/opt");
     umoci("insert", "--image", `${layout}:latest`, "--whiteout", "/etc/old");
-    umoci("config", "--image", `${layout}:latest`, "--config.env", `GREETING=hello ${version}`);
+    const config = [
+      "--config.env",
+      `GREETING=hello ${version}`,
+      "--config.entrypoint=sh",
+      "--config.cmd=-c",
+      "--config.cmd=true",
+    ];
+    umoci("config", "--image", `${layout}:latest`, ...config);
     const to = `docker://${registry?.host}/team/tool:1`;
     const format = ["--dest-compress-format", packing, "--dest-compress"];
     const copy = ["copy", "--insecure-policy", "--dest-tls-verify=false", ...format, `oci:${layout}:latest`, to];
@@ -90,6 +97,7 @@ describeGvisor("images of a registry", (engine) => {
     needTools(context);
     const handle = await fixture.acquire({ image: "team/tool:1" });
     expect((await run(handle, LOOK)).stdout).toBe(SEEN);
+    expect(handle.imageCommand).toEqual(["sh", "-c", "true"]);
     // In use.
     expect((await images.prune()).removed).toEqual([]);
     await start(handle, COUNTER);

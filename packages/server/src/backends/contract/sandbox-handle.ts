@@ -12,6 +12,8 @@ export interface SandboxHandle {
   readonly engine?: string;
   /** It uses no CPU: it is paused, or nothing runs inside and it waits for a request. Absent: always false. */
   readonly dozing?: boolean;
+  /** The entrypoint and command of its image; absent: it has none, or the backend starts them itself. */
+  readonly imageCommand?: readonly string[] | undefined;
 
   /**
    * Starts a process. A known key returns its process and starts nothing. A missing program or working folder is

@@ -148,6 +148,12 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     return this.#doze.dozing;
   }
 
+  get imageCommand(): readonly string[] | undefined {
+    const { entrypoint = [], command = [] } = this.#parts.defaults ?? {};
+    const argv = [...entrypoint, ...command];
+    return argv.length === 0 ? undefined : argv;
+  }
+
   #stopWatching(): void {
     this.#doze.end();
     this.#stillness.end();

@@ -11,6 +11,7 @@ import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
 import { eraseHead, residenceOf } from "../ownership/residence.ts";
 import { checkNeeds, type SandboxPlan, planSandbox, type Manner } from "./plan.ts";
+import { startEntrypoint } from "./entrypoint.ts";
 import { runSetup } from "./setup-commands.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
 import { type SandboxSource, withNamedSource } from "../snapshots/source.ts";
@@ -83,8 +84,10 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       const asked = options.tenant === undefined ? {} : { tenant: options.tenant };
       const handle = await acquire(context, facts, asked, source, track, (unpacked) => (lost = unpacked));
       await orDestroy(handle, async () => {
-        if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
-        else processes = await handle.processes();
+        if (source === undefined) {
+          await runSetup(handle, facts.spec.setup ?? [], track.options);
+          if (plan.entrypoint === true) processes = [await startEntrypoint(handle, track.options)];
+        } else processes = await handle.processes();
         signal.throwIfAborted();
         if (sandbox.durable) await takeOwnership(context, facts, request.onOwnership);
         await owning;
@@ -120,7 +123,7 @@ export function factsOf(
   plan: SandboxPlan,
   own: Pick<SandboxFacts, "sandboxId" | "lineage" | "tokenHash" | "residence"> & Partial<Pick<SandboxFacts, "copy">>,
 ): SandboxFacts {
-  const { filesystemSnapshot: _began, ...planned } = plan;
+  const { filesystemSnapshot: _began, entrypoint: _started, ...planned } = plan;
   return { ...planned, copy: 0, createdAt: new Date(options.clock.wallMs()).toISOString(), ...own };
 }
 

@@ -15,6 +15,8 @@ export interface SandboxPlan extends Pick<
   "backend" | "spec" | "labels" | "flags" | "idleTimeoutMs" | "about"
 > {
   readonly filesystemSnapshot: string | undefined;
+  /** Whether the image's entrypoint is started in a fresh sandbox. */
+  readonly entrypoint?: boolean;
 }
 
 /**
@@ -51,6 +53,7 @@ export async function planSandbox(context: PlanContext, body: CreateRequestBody,
       public_ports: request.public_ports ?? [],
     }),
     filesystemSnapshot: request.filesystem_snapshot_name,
+    ...(request.entrypoint === true ? { entrypoint: true } : {}),
   };
 }
 

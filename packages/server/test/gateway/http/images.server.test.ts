@@ -1,6 +1,8 @@
 import type { ImageRecord, OperationRecordBody, RemovedImages } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
+import type { SandboxBackend } from "../../../src/backends/backend.ts";
+import type { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { FakeRegistry } from "../../images/support/fake-registry.ts";
 import { madeImage, madeLayer, tarOf } from "../../images/support/made-image.ts";
 import { openLibrary } from "../../images/support/open-library.ts";
@@ -63,4 +65,34 @@ test("an archive is imported", async () => {
 test("a server whose backend keeps its images itself says so", async () => {
   const http = new HttpClient(await startTestServer());
   expect((await http.call<ErrorAnswer>("GET", "/v1/images")).body.error).toMatchObject({ code: "not_supported" });
+});
+
+/** Its sandboxes have an image with an entrypoint. */
+function withEntrypoint(backend: FakeBackend): SandboxBackend {
+  const acquire: SandboxBackend["acquire"] = async (...given) =>
+    Object.assign(await backend.acquire(...given), { imageCommand: ["sh", "-c", "echo started; sleep 1000"] });
+  return new Proxy<SandboxBackend>(backend, {
+    get: (target, name) => {
+      if (name === "acquire") return acquire;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+test("the image's entrypoint is started when it is asked for", async () => {
+  const http = new HttpClient(await startTestServer({ wrapBackend: withEntrypoint }));
+  const processes = async (id: string): Promise<readonly { detached: boolean; state: string }[]> =>
+    (await http.call<{ items: { detached: boolean; state: string }[] }>("GET", `/v1/sandboxes/${id}/processes`)).body
+      .items;
+  expect(await processes((await http.create()).id)).toEqual([]);
+  const { id } = await http.create({ entrypoint: true });
+  expect(await processes(id)).toMatchObject([{ detached: true, state: "running" }]);
+});
+
+test("an image without an entrypoint is refused if one is asked for, and nothing is left", async () => {
+  const http = new HttpClient(await startTestServer());
+  const refused = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { entrypoint: true });
+  expect(refused).toMatchObject({ status: 400, body: { error: { code: "bad_request" } } });
+  expect((await http.call<{ items: unknown[] }>("GET", "/v1/sandboxes")).body.items).toEqual([]);
 });
