@@ -30,7 +30,7 @@ export function processesHandlers(manager: SandboxManager) {
     const request = startRequest(body, key === undefined ? undefined : { caller: caller.id, key });
     const process = await manager.processes.start(sandbox, request);
     if (body.detach || !body.wait) return processRecord(process);
-    const release = manager.hold(sandbox);
+    const release = manager.hold(sandbox, "an exec call");
     const onClose = (complete: boolean): void => {
       release();
       process.waiting -= 1;
@@ -82,7 +82,7 @@ export function processesHandlers(manager: SandboxManager) {
       if (follow === true || acknowledge === true) requireScope(call.caller.principal, "use");
       const { sandbox, process } = await find(call);
       if (follow === true) {
-        const onClose = manager.hold(sandbox);
+        const onClose = manager.hold(sandbox, "a reader of output");
         return followLines(process, { from: offset, encoding, signal: call.signal, onClose });
       }
       const answer = await presentLines(process, offset, encoding);
@@ -92,7 +92,7 @@ export function processesHandlers(manager: SandboxManager) {
 
     writeStdin: async (call) => {
       const { sandbox, process } = await find(call);
-      const release = manager.hold(sandbox);
+      const release = manager.hold(sandbox, "a writer of stdin");
       try {
         for await (const data of bodyBytes(call.stream)) await process.writeStdin(data);
         if (call.query.close === true) await process.closeStdin();
