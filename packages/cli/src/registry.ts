@@ -37,7 +37,7 @@ const SANDBOXES: readonly Row[] = [
   },
   {
     name: "update",
-    summary: "Change the name, labels, idle timeout, max loss or retention of a sandbox.",
+    summary: "Change the name, labels, lifetime, idle timeout, max loss or retention of a sandbox.",
     load: async () => (await import("./commands/update.ts")).updateCommand,
   },
   {

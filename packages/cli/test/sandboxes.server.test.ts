@@ -96,6 +96,10 @@ test("update, extend-ttl, stats, reachability, expire, recreate, rm", async () =
   expect(await cli.json(["get", web])).toMatchObject({ name: null });
 
   expect(await cli.id(["extend-ttl", web, "--duration", "2h"])).toMatch(/^\d{4}-\d\d-\d\dT/);
+  await cli.id(["update", web, "--ttl", "3h", "--on-expiry", "delete"]);
+  expect((await cli(["get", web])).out).toMatch(/^expires +\S+ \(in .*\), then delete$/m);
+  await cli.id(["update", web, "--no-ttl", "--on-expiry", "pause"]);
+  expect(await cli.json(["get", web])).toMatchObject({ expires_at: null, on_expiry: "pause" });
   const wrong = await cli(["extend-ttl", web, "--duration", "4hours"]);
   expect(wrong).toMatchObject({ code: 2, out: "", err: expect.stringContaining("Write a positive integer") });
 

@@ -85,8 +85,10 @@ export const aboutSchema = z.looseObject({
   /** Chosen by its user, to find it again. */
   key: storedTextSchema.nullable().default(null),
   spec_hash: storedTextSchema.nullable().default(null),
-  /** After this time `expire` may delete it. */
+  /** The end of its lifetime. */
   expires_at: storedTimeSchema.nullable().default(null),
+  /** What happens then; absent, or a value of a later version: it is paused. */
+  on_expiry: z.enum(["pause", "delete"]).optional().catch(undefined),
   placement: placementSchema.nullable().default(null),
   /** How much of its work may be lost; an unreadable value promises nothing. */
   max_loss: maxLossSchema.nullable().default(null).catch(null),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { environmentSchema, resourcesSchema } from "./creation-message.ts";
 import { tryParseDurationMs } from "./duration.ts";
-import { durationSchema, labelsSchema } from "./http/common.ts";
+import { onExpirySchema, durationSchema, labelsSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
 import { retentionSchema } from "./retention.ts";
 
@@ -54,6 +54,8 @@ const ttlSchema = z
     max: durationSchema.optional(),
     /** Without a client and without work for this long. */
     idle: durationSchema.optional(),
+    /** For requests without one. */
+    on_expiry: onExpirySchema.optional(),
   })
   .refine((ttl) => !isLonger(ttl.default, ttl.max), { path: ["default"], message: "is longer than ttl.max." });
 

@@ -17,6 +17,7 @@ export const logsCommand = defineCommand({
   examples: ["sandboxer logs web", "sandboxer logs -f web 3f2a9c01", "sandboxer logs web 3f2a9c01 --from 4096"],
   details:
     "Prints the buffered output; for a detached process, the last 256 KiB. Other readers are not affected.\n" +
+    "For a paused sandbox, prints the last 16 KiB that its checkpoint has.\n" +
     "If the sandbox has one process, you can omit it. --json prints stream, data (base64) and offset, one object per line.",
   options: (command) =>
     command
@@ -30,11 +31,14 @@ export const logsCommand = defineCommand({
     const client = await run.client();
     const id = await sandboxId(client, run.argument(0));
     const given = run.optionalArgument(1);
-    const process = given === undefined ? await onlyProcess(run, id) : await findProcess(client, id, given);
+    // A paused process is not followed.
+    const saved = !run.flag("follow");
+    const process =
+      given === undefined ? await onlyProcess(run, id, saved) : await findProcess(client, id, given, saved);
     let offset = run.number("from") ?? 0;
     let reading = true;
     for (;;) {
-      const { end, ended } = await readOutput(client, { id, processId: process.id, offset }, async (piece) => {
+      const { end, ended } = await readOutput(client, { id, processId: process.id, offset, saved }, async (piece) => {
         const bytes = run.json ? Buffer.from(`${JSON.stringify(piece)}\n`) : Buffer.from(piece.data, "base64");
         reading &&= await run.io.writeBytes(run.json ? "stdout" : piece.stream, bytes);
       });
@@ -45,8 +49,8 @@ export const logsCommand = defineCommand({
   },
 });
 
-async function onlyProcess(run: Run, id: string): Promise<ProcessRecord> {
-  const { items } = await (await run.client()).call("listProcesses", { params: { id } });
+async function onlyProcess(run: Run, id: string, saved: boolean): Promise<ProcessRecord> {
+  const { items } = await (await run.client()).call("listProcesses", { params: { id }, query: { saved } });
   const [only] = items;
   if (only !== undefined && items.length === 1) return only;
   const shown = items.map((item) => `${item.id} (${visible(item.command?.join(" ") ?? "?").slice(0, 40)})`);

@@ -15,7 +15,7 @@ export const psCommand = defineCommand({
     const client = await run.client();
     const id = await sandboxId(client, run.argument(0));
     if (!run.flag("all")) {
-      const processes = await client.call("listProcesses", { params: { id } });
+      const processes = await client.call("listProcesses", { params: { id }, query: { saved: true } });
       return run.print(processes, ({ items }) => formatProcesses(items, painter(run.io)));
     }
     const table = await client.call("processTable", { params: { id } });

@@ -1,10 +1,18 @@
 import { Option } from "commander";
-import type { Keep, Retention } from "@sandboxer/protocol";
+import type { Keep, OnExpiry, Retention } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { formatKeep } from "@sandboxer/protocol/keep-text";
 import { defineCommand } from "../define-command.ts";
 import { durationMs, pairOption, several } from "../options/parse.ts";
-import { defined, keepOption, maxLossOption, readMaxLoss, readRetention } from "../options/sandbox.ts";
+import {
+  defined,
+  keepOption,
+  maxLossOption,
+  onExpiryOption,
+  readMaxLoss,
+  readRetention,
+  ttlOption,
+} from "../options/sandbox.ts";
 import { formatRetentionPreview } from "../output/retention.ts";
 import { findSandbox } from "../targets/sandbox.ts";
 
@@ -14,6 +22,7 @@ export const updateCommand = defineCommand({
     "sandboxer update web --name web-old",
     "sandboxer update web --label team=ml --remove-label temporary",
     "sandboxer update web --idle-timeout 30m",
+    "sandboxer update web --ttl 4h --on-expiry delete",
     "sandboxer update web --max-loss 5m",
     "sandboxer update web --keep-checkpoints last=3,hourly=24,daily=7",
     "sandboxer update web --keep-checkpoints 1 --dry-run",
@@ -29,6 +38,9 @@ export const updateCommand = defineCommand({
           durationMs,
         ),
       )
+      .addOption(ttlOption())
+      .addOption(new Option("--no-ttl", "remove the lifetime"))
+      .addOption(onExpiryOption())
       .addOption(maxLossOption())
       .addOption(new Option("--no-max-loss", "remove --max-loss"))
       .addOption(keepOption("--keep-checkpoints", "checkpoint retention"))
@@ -51,6 +63,8 @@ export const updateCommand = defineCommand({
       name: run.value<boolean | string>("name") === false ? null : run.text("name"),
       labels: added === undefined && removed === undefined ? undefined : changed(before, added, removed),
       idle_timeout: idleTimeoutMs === undefined ? undefined : idleTimeoutMs / 1000,
+      ttl: run.value<boolean | string>("ttl") === false ? null : run.text("ttl"),
+      on_expiry: run.value<OnExpiry>("onExpiry"),
       max_loss: readMaxLoss(run),
       retention: readRetention(run, retention),
     });

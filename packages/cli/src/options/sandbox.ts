@@ -1,5 +1,5 @@
 import { Option, type Command } from "commander";
-import type { BodyInputOf, Keep, Retention, Routes } from "@sandboxer/protocol";
+import type { BodyInputOf, Keep, OnExpiry, Retention, Routes } from "@sandboxer/protocol";
 import type { Run } from "../run.ts";
 import { duration, integer, keep, maxLoss, pairOption, positiveNumber } from "./parse.ts";
 
@@ -13,7 +13,8 @@ export function addRestoreOptions(command: Command): Command {
     .addOption(pairOption("-l, --label <KEY=VALUE>", "label"))
     .addOption(pairOption("-e, --env <KEY=VALUE>", "environment variable"))
     .addOption(pairOption("--input <KEY=VALUE>", "value of a profile parameter"))
-    .addOption(new Option("--ttl <DURATION>", "expire it after this long, such as 90s or 4h").argParser(duration))
+    .addOption(ttlOption())
+    .addOption(onExpiryOption())
     .addOption(
       new Option("--idle-timeout <DURATION>", "pause or drop it after this long without activity").argParser(duration),
     )
@@ -21,6 +22,15 @@ export function addRestoreOptions(command: Command): Command {
     .addOption(new Option("--no-max-loss", "ignore the --max-loss of the profile and the server"))
     .addOption(keepOption("--keep-checkpoints", "checkpoint retention"))
     .addOption(keepOption("--keep-snapshots", "retention of unnamed snapshots"));
+}
+
+export function ttlOption(): Option {
+  return new Option("--ttl <DURATION>", "lifetime, such as 90s or 4h; see --on-expiry").argParser(duration);
+}
+
+export function onExpiryOption(): Option {
+  const description = "at the end of its lifetime: pause it, or delete it with its checkpoints (default pause)";
+  return new Option("--on-expiry <WHAT>", description).choices(["pause", "delete"]);
 }
 
 export function maxLossOption(): Option {
@@ -60,6 +70,7 @@ export function readRestoreOptions(run: Run): RestoreBody {
     env: run.value<Record<string, string>>("env"),
     inputs: run.value<Record<string, string>>("input"),
     ttl: run.text("ttl"),
+    on_expiry: run.value<OnExpiry>("onExpiry"),
     idle_timeout: run.text("idleTimeout"),
     max_loss: readMaxLoss(run),
     retention: readRetention(run),

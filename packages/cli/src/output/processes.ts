@@ -3,6 +3,7 @@ import { formatBytes } from "./bytes.ts";
 import { type Paint, paintState } from "./colour.ts";
 import { shortId } from "./sandboxes.ts";
 import { formatTable, visible } from "./table.ts";
+import { formatAge } from "./time.ts";
 
 const COMMAND_WIDTH = 60;
 
@@ -13,9 +14,10 @@ export function formatProcesses(processes: readonly ProcessRecord[], paint: Pain
     paintState(paint, process.state) + endOf(process),
     process.pty ? "yes" : "no",
     process.output_end === null ? "-" : formatBytes(process.output_end),
+    formatAge(process.started_at ?? null) || "-",
     commandOf(process),
   ]);
-  return formatTable([["ID", "PID", "STATE", "TTY", "OUTPUT", "COMMAND"], ...rows]);
+  return formatTable([["ID", "PID", "STATE", "TTY", "OUTPUT", "STARTED", "COMMAND"], ...rows]);
 }
 
 function endOf({ state, exit_code: exitCode, signal }: ProcessRecord): string {

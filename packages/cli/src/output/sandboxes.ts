@@ -51,8 +51,10 @@ export function formatSandbox(sandbox: SandboxRecord): string {
     server: ownerOf(sandbox),
     epoch: sandbox.epoch,
     created: `${sandbox.created_at} (${formatAge(sandbox.created_at)})`,
-    expires: sandbox.expires_at && `${sandbox.expires_at} (${formatAge(sandbox.expires_at)})`,
+    expires:
+      sandbox.expires_at && `${sandbox.expires_at} (${formatAge(sandbox.expires_at)}), then ${sandbox.on_expiry}`,
     idle: sandbox.idle_seconds === null ? null : `${formatSeconds(sandbox.idle_seconds)} of ${sandbox.idle_timeout} s`,
+    "busy with": sandbox.busy_with === null || sandbox.busy_with.length === 0 ? null : sandbox.busy_with.join(", "),
     executing: sandbox.executing ? "yes" : "no",
     clients: sandbox.clients,
     checkpoint:

@@ -12,13 +12,21 @@ export interface OutputPiece {
   readonly offset: number;
 }
 
+export interface OutputPlace {
+  readonly id: string;
+  readonly processId: string;
+  readonly offset: number;
+  /** Of a paused sandbox: what its checkpoint has. */
+  readonly saved: boolean;
+}
+
 /** Reads the buffered output of a process from an offset. Returns where it ends, and whether the process has ended. */
 export async function readOutput(
   client: Transport,
-  { id, processId, offset }: { readonly id: string; readonly processId: string; readonly offset: number },
+  { id, processId, offset, saved }: OutputPlace,
   onPiece: (piece: OutputPiece) => Promise<void>,
 ): Promise<{ end: number; ended: boolean }> {
-  const input = { params: { id, process_id: processId }, query: { offset, encoding: "base64" as const } };
+  const input = { params: { id, process_id: processId }, query: { offset, saved, encoding: "base64" as const } };
   // Outside the retried part: nothing is printed twice.
   let end = offset;
   return client.read("processOutput", input, {}, async (response) => {

@@ -3,8 +3,8 @@ import type { Transport } from "@sandboxer/client/transport";
 import { type Candidate, pick } from "./match.ts";
 
 /** A process that was started over the API: by its id, a prefix of it, or its PID. */
-export async function findProcess(client: Transport, id: string, given: string): Promise<ProcessRecord> {
-  const { items } = await client.call("listProcesses", { params: { id } });
+export async function findProcess(client: Transport, id: string, given: string, saved = false): Promise<ProcessRecord> {
+  const { items } = await client.call("listProcesses", { params: { id }, query: { saved } });
   return pickProcess(given, items);
 }
 

@@ -9,6 +9,13 @@ export const durationSchema = z
   .refine((text) => tryParseDurationMs(text) !== undefined, `is not a duration. ${DURATION_HINT}`)
   .meta({ description: DURATION_HINT, examples: ["90s", "4h"] });
 
+/** What happens to a sandbox when its lifetime ends. */
+export const onExpirySchema = z.enum(["pause", "delete"]).meta({
+  description:
+    "When the lifetime ends: pause the sandbox, which stays until it is deleted (default), or delete it with its checkpoints.",
+});
+export type OnExpiry = z.infer<typeof onExpirySchema>;
+
 /** A name given by people: shown in lists, never a path. */
 export const nameSchema = z
   .string()

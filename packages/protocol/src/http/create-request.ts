@@ -3,7 +3,7 @@ import { environmentSchema, resourcesSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
 import { portsSchema } from "../port.ts";
 import { retentionSchema } from "../retention.ts";
-import { durationSchema, inputsSchema, labelsSchema, nameSchema } from "./common.ts";
+import { durationSchema, inputsSchema, labelsSchema, nameSchema, onExpirySchema } from "./common.ts";
 
 /** Seconds, as over WebSocket, or a duration such as `15m`. */
 const idleTimeoutSchema = z.union([z.number().finite().nonnegative().max(315_360_000), durationSchema]);
@@ -26,6 +26,7 @@ export const createRequestSchema = z
     labels: labelsSchema.optional(),
     key: keySchema.optional().meta({ description: "Key to find the sandbox again; see the acquire operation." }),
     ttl: durationSchema.optional(),
+    on_expiry: onExpirySchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
     resources: resourcesSchema.optional(),
     network: z.enum(["none", "sandbox"]).optional(),
@@ -53,6 +54,7 @@ export const restoreRequestSchema = z
     name: nameSchema.optional(),
     labels: labelsSchema.optional(),
     ttl: durationSchema.optional(),
+    on_expiry: onExpirySchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
     retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),

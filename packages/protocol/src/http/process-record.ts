@@ -20,8 +20,8 @@ export const processRecordSchema = z
     id: z.string(),
     pid: z.number().int(),
     state: z.enum(PROCESS_STATES),
-    /** Null if this server did not see its start. */
-    command: z.array(z.string()).nullable(),
+    command: z.array(z.string()).nullable().meta({ description: "null: unknown." }),
+    started_at: z.string().nullable().meta({ description: "null: unknown." }),
     exit_code: z.number().int().nullable(),
     signal: z.string().nullable(),
     pty: z.boolean(),

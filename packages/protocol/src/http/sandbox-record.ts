@@ -5,7 +5,7 @@ import { portSchema } from "../port.ts";
 import { retentionSchema } from "../retention.ts";
 import { storedMessageSchema, storedTextSchema } from "../stored-limits.ts";
 import { carriedSchema } from "./carried.ts";
-import { shownLabelsSchema, timestampSchema } from "./common.ts";
+import { onExpirySchema, shownLabelsSchema, timestampSchema } from "./common.ts";
 
 /**
  * The state of a sandbox for its users. `stored`: paused; any server can resume it. `unreachable`: its record exists,
@@ -86,8 +86,15 @@ export const sandboxRecordSchema = z
     epoch: z.number().int().nullable(),
     created_at: timestampSchema,
     expires_at: timestampSchema.nullable(),
+    on_expiry: onExpirySchema,
     idle_timeout: z.number().meta({ description: "Seconds." }),
     idle_seconds: z.number().nullable(),
+    busy_with: z
+      .array(z.string())
+      .nullable()
+      .meta({
+        description: "What keeps the sandbox from being idle; null: unknown, because this server does not run it.",
+      }),
     executing: z.boolean(),
     clients: z.number().int(),
     checkpoint: z.object({ name: z.string(), size_bytes: z.number().int(), created_at: timestampSchema }).nullable(),

@@ -1,5 +1,5 @@
 import { type CheckpointReference, type Encryption, type Keep, SandboxerError } from "@sandboxer/protocol";
-import type { SnapshotPayload } from "../backends/backend.ts";
+import type { SnapshotMember, SnapshotPayload } from "../backends/backend.ts";
 import { type ObjectStore, readWhole } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { keptBy } from "./retention.ts";
@@ -93,6 +93,17 @@ export class CheckpointRepository {
       throw imageDamaged(image.key, "it is not the image that the sandbox's head names");
     }
     return await this.#images.unpack(image, into, options);
+  }
+
+  /** Extracts one small member of an image; undefined if it has none of that name. */
+  async loadMember(
+    sandboxId: string,
+    name: string,
+    member: string,
+    into: string,
+    options: CallOptions & KeyOptions = {},
+  ): Promise<SnapshotMember | undefined> {
+    return await this.#images.unpackMember(await this.open(sandboxId, name, options), member, into, options);
   }
 
   /** Checks every byte; throws `image_damaged` with the reason. */

@@ -3,7 +3,7 @@ import { statfs } from "node:fs/promises";
 import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { type Encryption, SandboxerError } from "@sandboxer/protocol";
-import type { SnapshotPayload } from "../backends/backend.ts";
+import type { SnapshotMember, SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
@@ -27,6 +27,9 @@ import { readRange } from "./read-range.ts";
 import { type ScrubOptions, StoreScrub } from "./scrub/store-scrub.ts";
 import type { UnpackedImages } from "./unpacked-images.ts";
 import { type LoadedState, takeUnpacked, type UnpackOptions } from "./unpacked-state.ts";
+
+/** More is not read for a look at one member. */
+const SMALL_MEMBER_BYTES = 4 * 1024 * 1024;
 
 export interface ImageStoreOptions {
   /** The id by which others see whether this server is alive. */
@@ -193,6 +196,20 @@ export class ImageStore {
     const { dataKey, manifestSha256, key } = image;
     if (dataKey === undefined) await this.#context.unpacked?.keep(manifestSha256, state.members, key);
     return checked(state);
+  }
+
+  /** Extracts one small member into a folder; undefined if the image has none of that name. */
+  async unpackMember(
+    image: OpenImage,
+    name: string,
+    into: string,
+    options: CallOptions = {},
+  ): Promise<SnapshotMember | undefined> {
+    if (image.format === 1) return undefined;
+    const members = image.manifest.members.filter((member) => member.name === name);
+    if (members.every(({ size_bytes: sizeBytes }) => sizeBytes > SMALL_MEMBER_BYTES)) return undefined;
+    const part = { ...image, manifest: { ...image.manifest, members } };
+    return (await unpackBlockImage(this.#context, part, into, options)).members[0];
   }
 
   /** Checks every byte; throws `image_damaged` with the first error. */

@@ -2,6 +2,18 @@ import type { Keep } from "@sandboxer/protocol";
 
 const HOUR_MS = 3_600_000;
 
+/** Whether a snapshot exists only because a fork needed it: nobody has named, labelled or pinned it. */
+export function isOnlyForFork(snapshot: {
+  readonly reason: string;
+  readonly state: string;
+  readonly name: string | null;
+  readonly pinned?: boolean | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+}): boolean {
+  const { reason, state, name, pinned, labels } = snapshot;
+  return reason === "fork" && state === "ready" && name === null && pinned !== true && Object.keys(labels).length === 0;
+}
+
 /** A saved state, and when it was captured. */
 export interface Dated {
   readonly ms: number;

@@ -1,4 +1,5 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import type { SnapshotMember } from "../backends/backend.ts";
 import { type ObjectStore, readWhole } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
@@ -119,6 +120,18 @@ export class SnapshotRepository {
     return await this.#marking(id, async (snapshot) =>
       this.#images.unpack(await this.#open(snapshot, options), into, options),
     );
+  }
+
+  /** Extracts one small member of the state; undefined if it has none of that name. */
+  async loadMember(
+    id: string,
+    member: string,
+    into: string,
+    options: CallOptions & KeyOptions = {},
+  ): Promise<SnapshotMember | undefined> {
+    const snapshot = await this.get(id);
+    if (snapshot?.state !== "ready") return undefined;
+    return await this.#images.unpackMember(await this.#open(snapshot, options), member, into, options);
   }
 
   /** Checks every byte; the record gets the result. */

@@ -20,9 +20,11 @@ import { isGone, type Servers } from "./servers.ts";
 import { isStoreFailure, unlessDamaged } from "../support/record-damage.ts";
 import { type Survey, surveyHeads } from "./survey.ts";
 import type { Retention } from "@sandboxer/protocol";
-import { keptBy } from "../checkpoints/retention.ts";
+import { isOnlyForFork, keptBy } from "../checkpoints/retention.ts";
 
 const READS_AT_ONCE = 16;
+/** A fork whose server lives may take this long to create its sandboxes; until then they may not need its snapshot. */
+const FORK_MS = 24 * 3_600_000;
 
 /** A snapshot as it was found: its objects first, then its record. */
 export interface SightedSnapshot {
@@ -90,6 +92,11 @@ export async function collectSnapshots(
     const reason = whyOldStays(old, survey);
     if (reason === undefined) oldIds.add(old.id);
     else parts.push(leftAlone(recordKey(old.id), reason));
+  }
+  for (const fork of kept.filter(isOnlyForFork)) {
+    const begun = Date.parse(fork.created_at) > context.clock.wallMs() - FORK_MS;
+    const lives = begun && !(await isGone(context.store, servers, fork.publisher));
+    if (!lives && whyOldStays(fork, survey) === undefined) oldIds.add(fork.id);
   }
   condemned.push(...sighted.filter(({ id }) => oldIds.has(id)));
   const garbageOf = ({ id, sizeBytes }: SightedSnapshot): Findings =>

@@ -73,6 +73,10 @@ export class ManagerContext {
   readonly sandboxes = new Map<string, LiveSandbox>();
   /** Sandboxes that are being restored, from before they are in the table of live ones. */
   readonly restoring = new Set<string>();
+  /** Sandboxes to delete when their lifetime ends, as far as this server knows, with that time. */
+  readonly expiring = new Map<string, number>();
+  /** Snapshots of forks that are in progress: their sandboxes may not exist yet. */
+  readonly forking = new Set<string>();
   /** Test restores of snapshots. */
   readonly proofs = new Proofs();
   /** The memory for output that is collected for responses. */

@@ -30,6 +30,10 @@ export interface SandboxFacts {
   readonly createdAt: string;
 }
 
+/** How many processes a record names, and how much of a command. */
+const SHOWN_PROCESSES = 5;
+const SHOWN_COMMAND = 60;
+
 /** For a sandbox that never had another owner. */
 const FIRST_EPOCH = 1;
 
@@ -45,7 +49,8 @@ export class LiveSandbox implements Sandbox {
   readonly unsaved: UnsavedChanges;
   readonly #creation = new AbortController();
   readonly #begun = Promise.withResolvers<void>();
-  #holds = 0;
+  /** Calls in progress by their kind. */
+  readonly #holds = new Map<string, number>();
   readonly #onUnheld: (() => void)[] = [];
   readonly #onMove: (from: SandboxState, to: SandboxState) => void;
   #facts: SandboxFacts;
@@ -193,15 +198,20 @@ export class LiveSandbox implements Sandbox {
     return this.executing ? 0 : nowMs - this.#activeMs;
   }
 
-  /** A client's call that may take long: the sandbox is not idle until the returned function is called. */
-  hold(nowMs: () => number): () => void {
-    this.#holds += 1;
+  /**
+   * A client's call that may take long: the sandbox is not idle until the returned function is called. Its kind is shown
+   * to people.
+   */
+  hold(nowMs: () => number, what: string): () => void {
+    this.#holds.set(what, (this.#holds.get(what) ?? 0) + 1);
     this.touch(nowMs());
     let over = false;
     return () => {
       if (over) return;
       over = true;
-      this.#holds -= 1;
+      const left = (this.#holds.get(what) ?? 1) - 1;
+      if (left === 0) this.#holds.delete(what);
+      else this.#holds.set(what, left);
       this.touch(nowMs());
       if (!this.held) this.#tellUnheld();
     };
@@ -209,7 +219,7 @@ export class LiveSandbox implements Sandbox {
 
   /** Whether a client's call is in progress, such as a file transfer. */
   get held(): boolean {
-    return this.#holds > 0;
+    return this.#holds.size > 0;
   }
 
   /** Resolves when no call is in progress, or the sandbox has ended. */
@@ -229,6 +239,19 @@ export class LiveSandbox implements Sandbox {
     return this.#state === "running" && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
   }
 
+  /** What keeps it from being idle, for people. */
+  get busyWith(): string[] {
+    const running = this.processes.all.filter((process) => process.running);
+    const words = running.slice(0, SHOWN_PROCESSES).map(({ pid, traits, command }) => {
+      const what = traits.execution ? "execution" : "process";
+      return `${what} ${pid}${command === null ? "" : `: ${shortText(command.join(" "))}`}`;
+    });
+    const more = running.length - words.length;
+    if (more > 0) words.push(`${more} more processes`);
+    for (const [what, count] of this.#holds) words.push(count === 1 ? what : `${what} (${count} times)`);
+    return words;
+  }
+
   get durable(): boolean {
     return this.facts.flags.enable_checkpoint;
   }
@@ -237,6 +260,11 @@ export class LiveSandbox implements Sandbox {
   get outlivesServer(): boolean {
     return this.durable || this.facts.residence === "provider";
   }
+}
+
+function shortText(text: string): string {
+  const line = text.split("\n")[0] ?? "";
+  return line.length > SHOWN_COMMAND || line !== text ? `${line.slice(0, SHOWN_COMMAND)}…` : line;
 }
 
 /** The live sandbox behind the handle that the manager returned. */

@@ -23,7 +23,8 @@ export type LibraryContext = Of<"snapshots", never>;
 /** The server's backends. */
 export type BackendsContext = Of<never, "backends" | "defaultBackend" | "profiles">;
 
-export type ProcessContext = RunningContext & Of<"backend" | "collected" | "executions", "observer">;
+export type ProcessContext = RunningContext &
+  Of<"backend" | "collected" | "draining" | "executions" | "snapshots", "observer" | "workDirectory">;
 
 export type FilesContext = RunningContext & Of<"backend", never>;
 
@@ -31,7 +32,7 @@ export type FilesContext = RunningContext & Of<"backend", never>;
 export type SavingContext = FreezeContext &
   TrackedContext &
   RemovalContext &
-  Of<"draining" | "untilEnded", "durable" | "workDirectory">;
+  Of<"draining" | "forking" | "untilEnded", "durable" | "workDirectory">;
 
 /** Removed data may be needed by a sandbox here or in the store. */
 export type RemovalContext = LibraryContext & Of<"durable" | "events" | "sandboxes", "backends" | "observer">;

@@ -9,7 +9,7 @@ import { describeLive, describeStored, findSandbox } from "./observing/describe.
 import { destroyById } from "./lifecycle/destroy-by-id.ts";
 import { checkpointSandbox } from "./saving/checkpoint.ts";
 import { keepPromises } from "./saving/promise-keeper.ts";
-import { expireSandboxes } from "./lifecycle/expire.ts";
+import { deleteExpiredSandboxes, expireSandboxes } from "./lifecycle/expire.ts";
 import { handOffSandbox } from "./ownership/handoff.ts";
 import { ImageVerbs } from "./observing/image-verbs.ts";
 import { IntegrityVerbs } from "./observing/integrity/integrity-verbs.ts";
@@ -71,6 +71,7 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly events = this.context.events;
   readonly profiles = this.context.options.profiles;
   readonly #stopReaping = reapIdleSandboxes(this.context);
+  readonly #stopExpiring = deleteExpiredSandboxes(this.context);
   readonly #stopKeeping = keepPromises(this.context);
   readonly #stopListening = this.#listen();
 
@@ -190,9 +191,9 @@ export class SandboxManager extends Room<ManagerContext> {
     live(sandbox).touch(this.context.nowMs);
   }
 
-  /** A client's call begins that may take long; the returned function ends it. */
-  hold(sandbox: Sandbox): () => void {
-    return live(sandbox).hold(() => this.context.nowMs);
+  /** A client's call of this kind begins, which may take long; the returned function ends it. */
+  hold(sandbox: Sandbox, what: string): () => void {
+    return live(sandbox).hold(() => this.context.nowMs, what);
   }
 
   countOutput(bytes: number): void {
@@ -227,6 +228,7 @@ export class SandboxManager extends Room<ManagerContext> {
   /** Drains all sandboxes; returns those that the store did not accept. */
   async drain(): Promise<readonly UnsavedSandbox[]> {
     this.#stopReaping();
+    this.#stopExpiring();
     this.#stopKeeping();
     this.context.proofs.stop();
     this.usage.stop();

@@ -168,6 +168,27 @@ describe("images of snapshots", () => {
     expect(await imagesIn(store)).toHaveLength(1);
   });
 
+  it("that only a fork made go when no sandbox needs them, but not while their server may be forking", async () => {
+    const clock = new FakeClock();
+    const at = (hours: number): string => new Date(clock.wallMs() - hours * 3_600_000).toISOString();
+    const left = async (serverRecord: Uint8Array, hours: number, changes = {}, used = false): Promise<number> => {
+      const { store } = await aStore(serverRecord);
+      const asked = newSnapshot({ reason: "fork", created_at: at(hours), ...changes });
+      const { snapshot } = await repositoryOf(store).save(asked, async () => ({ state: state() }), {
+        replaceName: false,
+      });
+      if (used) await begin(store, snapshot.id);
+      await collectAll(store);
+      return (await imagesIn(store)).length - 1;
+    };
+    expect(await left(LIVING, 1)).toBe(1);
+    expect(await left(LIVING, 25)).toBe(0);
+    expect(await left(DEAD, 1)).toBe(0);
+    expect(await left(DEAD, 25, {}, true)).toBe(1);
+    expect(await left(DEAD, 25, { labels: { keep: "yes" } })).toBe(1);
+    expect(await left(DEAD, 25, { reason: "request" })).toBe(1);
+  });
+
   it("without a record go: records come first and go last", async () => {
     const { store, snapshot } = await aStore(LIVING);
     await store.deleteCell(recordKey(snapshot.id));

@@ -15,6 +15,9 @@ import { sandboxParams } from "./sandboxes.ts";
 
 const tag = "processes";
 const processParams = sandboxParams.extend({ process_id: z.string().min(1).max(256) });
+const savedSchema = flagSchema.optional().meta({
+  description: "If the sandbox is paused: answer from its checkpoint, instead of 409 wrong_state.",
+});
 const NDJSON = { stream: "application/x-ndjson" } as const;
 
 /** The program: an argv, a line for the shell, or code in a language. */
@@ -94,6 +97,7 @@ export const PROCESS_ROUTES = {
     tag,
     scope: "read",
     params: sandboxParams,
+    query: z.object({ saved: savedSchema }),
     status: 200,
     response: pageOf(processRecordSchema),
   }),
@@ -104,6 +108,7 @@ export const PROCESS_ROUTES = {
     tag,
     scope: "read",
     params: processParams,
+    query: z.object({ saved: savedSchema }),
     status: 200,
     response: processRecordSchema,
   }),
@@ -131,6 +136,7 @@ export const PROCESS_ROUTES = {
         description: "Without follow: acknowledge the output before the offset, so that the server may drop it.",
       }),
       encoding: outputEncodingSchema.default("utf8"),
+      saved: savedSchema,
     }),
     status: 200,
     response: NDJSON,

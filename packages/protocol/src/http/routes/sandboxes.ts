@@ -9,6 +9,7 @@ import {
   labelFilterSchema,
   labelsSchema,
   nameSchema,
+  onExpirySchema,
   pageOf,
   pageQuerySchema,
 } from "../common.ts";
@@ -111,13 +112,17 @@ export const SANDBOX_ROUTES = {
   updateSandbox: route({
     method: "PATCH",
     path: "/v1/sandboxes/{id}",
-    summary: "Change the name, labels, idle timeout, max_loss, retention or public ports of a sandbox.",
+    summary: "Change the name, labels, lifetime, idle timeout, max_loss, retention or public ports of a sandbox.",
     tag,
     scope: "use",
     params: sandboxParams,
     body: z.strictObject({
       name: nameSchema.nullable().optional(),
       labels: labelsSchema.optional(),
+      ttl: durationSchema.nullable().optional().meta({
+        description: "Lifetime from now; null: none, or the one of the profile.",
+      }),
+      on_expiry: onExpirySchema.optional(),
       idle_timeout: z.number().finite().nonnegative().max(315_360_000).optional(),
       max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
       retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
@@ -253,7 +258,7 @@ export const SANDBOX_ROUTES = {
     tag,
     scope: "use",
     params: sandboxParams,
-    body: z.strictObject({ duration: durationSchema }),
+    body: z.strictObject({ duration: durationSchema, on_expiry: onExpirySchema.optional() }),
     status: 200,
     response: sandboxRecordSchema,
     fenced: true,

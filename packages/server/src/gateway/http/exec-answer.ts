@@ -97,6 +97,7 @@ export async function processRecord(process: ManagedProcess): Promise<ProcessRec
     pid: process.pid,
     state: exit === undefined ? "running" : "exited",
     command: process.command === null ? null : [...process.command],
+    started_at: process.startedAt,
     exit_code: exit?.code ?? null,
     signal: signalName(exit?.signal),
     pty: traits.pty,

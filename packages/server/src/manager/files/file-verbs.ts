@@ -95,7 +95,7 @@ export class FileVerbs extends Room<FilesContext> {
     if (!context.backend(backend).capabilities.files) {
       throw new SandboxerError("not_supported", `The backend ${backend} does not support files.`);
     }
-    return { files: sandbox.handle.files, release: sandbox.hold(() => context.nowMs) };
+    return { files: sandbox.handle.files, release: sandbox.hold(() => context.nowMs, "a file transfer") };
   }
 }
 

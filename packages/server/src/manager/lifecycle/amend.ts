@@ -1,6 +1,7 @@
-import { type About, type Head, type MaxLoss, type Retention, type SandboxRecord } from "@sandboxer/protocol";
+import type { About, Head, MaxLoss, OnExpiry, Retention, SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { describeLive, describeStored } from "../observing/describe.ts";
+import { noteExpiry } from "./expire.ts";
 import { expiresAt, ttlWithin } from "./time-to-live.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
 import { claimStored } from "../ownership/claim-stored.ts";
@@ -12,8 +13,9 @@ export interface Amendments {
   readonly name?: string | null | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly idleTimeoutMs?: number | undefined;
-  /** A lifetime that begins now. */
-  readonly ttl?: string | undefined;
+  /** A lifetime that begins now; null: none, or the profile's. */
+  readonly ttl?: string | null | undefined;
+  readonly on_expiry?: OnExpiry | undefined;
   /** The expiry time itself, or null for none; not together with `ttl`. */
   readonly expires_at?: string | null | undefined;
   /** Null: removes max_loss. */
@@ -53,7 +55,9 @@ async function amendStored(
   const claimed = await claimStored(context, sandboxId);
   const holding = { id: sandboxId, epoch: claimed.epoch };
   try {
-    await ownership.update(holding, changedBy(amended(context, storedFacts(sandboxId, claimed), amendments)));
+    const next = amended(context, storedFacts(sandboxId, claimed), amendments);
+    await ownership.update(holding, changedBy(next));
+    noteExpiry(context, sandboxId, next.about);
   } finally {
     await ownership.release(holding);
   }
@@ -71,12 +75,15 @@ async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendmen
 }
 
 function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amendments): SandboxFacts {
-  const { name, labels, idleTimeoutMs, ttl, expires_at, max_loss, retention, public_ports } = amendments;
+  const { name, labels, idleTimeoutMs, ttl, on_expiry, expires_at, max_loss, retention, public_ports } = amendments;
   if (max_loss != null && !facts.flags.enable_checkpoint) throw promiseNeedsCheckpoints();
   const about: About = {
     ...facts.about,
     ...(name === undefined ? {} : { name }),
-    ...(ttl === undefined ? {} : { expires_at: expiresAt(context, ttlWithin(context, facts.about.profile, ttl)) }),
+    ...(ttl === undefined
+      ? {}
+      : { expires_at: expiresAt(context, ttlWithin(context, facts.about.profile, ttl ?? undefined)) }),
+    ...(on_expiry === undefined ? {} : { on_expiry }),
     ...(expires_at === undefined ? {} : { expires_at }),
     ...(max_loss === undefined ? {} : { max_loss }),
     ...(retention === undefined ? {} : { retention }),

@@ -73,7 +73,7 @@ async function destroyStored(
   return await tracked(context, work, options, async () => {
     await context.durable.ownership.destroy(sandboxId, { handoffTimeoutMs, owner: head.owner });
     context.inBackground("removal of local data of a deleted sandbox", publishBeforeClaim(context, sandboxId));
-    return await forgetData(context, sandboxId, !leavesNothing(head));
+    return await forgetData(context, { id: sandboxId, lineage: head.lineage }, !leavesNothing(head));
   });
 }
 

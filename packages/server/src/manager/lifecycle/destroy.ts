@@ -1,27 +1,30 @@
-import { type RemovedData, SandboxerError } from "@sandboxer/protocol";
+import { type Lineage, type RemovedData, SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { pruneForkSnapshot } from "../saving/retention.ts";
 import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
 
 /**
  * Deletes a sandbox and its checkpoints. The tombstone is written first: after it, no server can restore the sandbox.
+ * `lastCheck` is called when nothing else is in progress, and throws to cancel it.
  */
 export async function destroySandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  options: VerbOptions = {},
+  { lastCheck, ...options }: VerbOptions & { readonly lastCheck?: () => void } = {},
 ): Promise<RemovedData> {
   const work = { operation: "destroy", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
-  return await sandbox.queue.run(() =>
-    tracked(context, work, options, async () => {
+  return await sandbox.queue.run(() => {
+    lastCheck?.();
+    return tracked(context, work, options, async () => {
       // A sandbox that was paused or handed off meanwhile is not this server's to delete.
       if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox was deleted.");
       await sandbox.liveSaves.callOff();
       await context.durable.ownership.destroy(sandbox.id);
       await end(sandbox);
-      return await forgetData(context, sandbox.id, sandbox.outlivesServer);
-    }),
-  );
+      return await forgetData(context, { id: sandbox.id, lineage: sandbox.facts.lineage }, sandbox.outlivesServer);
+    });
+  });
 }
 
 export const NOTHING_STORED: RemovedData = { removed_bytes: 0, shared_bytes: 0 };
@@ -32,10 +35,11 @@ export const NOTHING_STORED: RemovedData = { removed_bytes: 0, shared_bytes: 0 }
  */
 export async function forgetData(
   context: ManagerContext,
-  sandboxId: string,
+  { id: sandboxId, lineage }: { readonly id: string; readonly lineage: Lineage },
   outlivesServer: boolean,
 ): Promise<RemovedData> {
   const { checkpoints, ownership } = context.durable;
+  context.inBackground("removal of a fork's snapshot", pruneForkSnapshot(context, { id: sandboxId, lineage }));
   const what = "removal of a deleted sandbox's data";
   if (!outlivesServer) {
     context.inBackground(what, ownership.erase(sandboxId));

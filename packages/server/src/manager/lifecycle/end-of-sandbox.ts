@@ -6,6 +6,7 @@ import type { EndContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { abandonCopy, releaseLeft } from "../ownership/residence.ts";
 import { adoptProcesses } from "../processes/hooks.ts";
+import { readNotes } from "../processes/process-notes.ts";
 
 /**
  * Watches a sandbox that just started. If it ends by itself, it is removed from the table, its client is told, and its
@@ -13,6 +14,7 @@ import { adoptProcesses } from "../processes/hooks.ts";
  */
 export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, processes: readonly SandboxProcess[]): void {
   adoptProcesses(context, sandbox, processes);
+  recallProcesses(context, sandbox);
   const { handle } = sandbox;
   void handle.ended.then(async (end) => {
     // A replaced copy does not matter any more.
@@ -30,6 +32,15 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, proce
     context.inBackground("release of a sandbox that ended", releaseLeft(context, sandbox, true));
     if (sandbox.facts.residence !== "provider") await handle.destroy().catch(() => {});
   });
+}
+
+/** In the background: nobody waits for it but those who list processes. */
+function recallProcesses(context: ManagerContext, sandbox: LiveSandbox): void {
+  const { processes, parentCheckpoint, facts, clientKey } = sandbox;
+  if (processes.all.every(({ command }) => command !== null)) return;
+  const place = { sandboxId: sandbox.id, snapshot: facts.lineage.snapshot, presentedKey: clientKey };
+  processes.recall(readNotes(context, { ...place, checkpoint: parentCheckpoint }));
+  context.untilEnded(processes.recalled);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ManagerContext } from "../context.ts";
+import { destroySandbox } from "./destroy.ts";
 import { hasExpired } from "./time-to-live.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { CalledOff, unlessCalledOff, dropSandbox, pauseSandbox } from "./pause.ts";
@@ -52,12 +53,19 @@ function dueFor(context: ManagerContext, sandbox: LiveSandbox): "expired" | "idl
   return sandbox.isIdle(context.nowMs) ? "idle" : undefined;
 }
 
-/** An expired sandbox is saved with its executions as far as possible: only `expire` deletes it. */
+/** An expired sandbox is saved with its executions as far as possible, unless it is to be deleted. */
 async function reap(context: ManagerContext, sandbox: LiveSandbox, cause: "expired" | "idle"): Promise<void> {
   const lastCheck = (): void => {
     if (dueFor(context, sandbox) !== cause) throw new CalledOff();
   };
   const { durable, facts } = sandbox;
+  if (cause === "expired" && facts.about.on_expiry === "delete") {
+    const { client } = sandbox;
+    client?.notify({ type: "deleting", cause });
+    await unlessCalledOff(destroySandbox(context, sandbox, { lastCheck }));
+    client?.notify({ type: "deleted", cause });
+    return;
+  }
   const save = cause === "expired" ? durable : facts.flags.enable_idle_timeout_auto_checkpoint;
   await unlessCalledOff((save ? pauseSandbox : dropSandbox)(context, sandbox, cause, { lastCheck }));
 }

@@ -6,6 +6,7 @@ import { tracked, type Track, type VerbOptions } from "../observing/operations/t
 import { freezeIfDue } from "../ownership/freeze.ts";
 import { leaveSandbox } from "../ownership/residence.ts";
 import { dropExecution } from "../processes/start-process.ts";
+import { pruneForkSnapshot } from "../saving/retention.ts";
 import { endRisk } from "../saving/risk.ts";
 import { type Captured, checkDurable, followHead, storeCapture, withCapture } from "../saving/save.ts";
 import { discardLostSandbox, lossOf } from "./end-of-sandbox.ts";
@@ -115,6 +116,8 @@ export async function publishAndGiveUp(
   const data = { name, size_bytes, parent, reason };
   context.events.append({ type: "checkpoint.created", sandboxId: sandbox.id, data });
   endRisk(context, sandbox);
+  const { lineage } = sandbox.facts;
+  context.inBackground("removal of a fork's snapshot", pruneForkSnapshot(context, { id: sandbox.id, lineage }));
   return head;
 }
 

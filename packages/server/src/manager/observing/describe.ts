@@ -19,6 +19,7 @@ export function describeLive(context: ObservingContext, sandbox: LiveSandbox): S
     owner: head?.owner == null ? null : { instance_id: head.owner, url: context.options.url ?? null, here: true },
     epoch: head?.epoch ?? null,
     idle_seconds: Math.round(sandbox.idleMs(context.nowMs) / 100) / 10,
+    busy_with: state === "running" ? sandbox.busyWith : null,
     executing: sandbox.executing,
     clients: sandbox.client === undefined ? 0 : 1,
     checkpoint: checkpointOf(head),
@@ -48,6 +49,7 @@ export function describeHead(
     owner: owner === null ? null : { instance_id: owner, url: url ?? null, here: false },
     epoch: head.epoch,
     idle_seconds: null,
+    busy_with: null,
     executing: false,
     clients: 0,
     checkpoint: checkpointOf(head),
@@ -61,7 +63,16 @@ export function describeHead(
 
 type Told = Omit<
   SandboxRecord,
-  "state" | "frozen" | "owner" | "epoch" | "idle_seconds" | "executing" | "clients" | "checkpoint" | "durability"
+  | "state"
+  | "frozen"
+  | "owner"
+  | "epoch"
+  | "idle_seconds"
+  | "busy_with"
+  | "executing"
+  | "clients"
+  | "checkpoint"
+  | "durability"
 >;
 
 function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
@@ -80,6 +91,7 @@ function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
     flags: { ...facts.flags },
     created_at: facts.createdAt,
     expires_at: about.expires_at,
+    on_expiry: about.on_expiry ?? "pause",
     idle_timeout: facts.idleTimeoutMs / 1000,
     origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
     retention: about.retention,

@@ -22,8 +22,12 @@ export interface ProcessHooks {
  */
 export class ManagedProcess {
   #traits: ProcessTraits;
-  /** Null if this server did not see its start. */
+  /** Null if nobody knows it: no server saw its start, and no saved state has it. */
   command: readonly string[] | null = null;
+  /** ISO 8601; null as for the command. */
+  startedAt: string | null = null;
+  /** Whether this server started it. */
+  startedHere = false;
   /** Whether this server killed it because of its time limit. */
   timedOut = false;
   /** Whether a client was told of its end, after all its output. */

@@ -1,5 +1,6 @@
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { ProcessTableEntry } from "../../backends/backend.ts";
+import type { MasterKey } from "../../checkpoints/keys/master-key.ts";
 import type { ProcessContext } from "../room-contexts.ts";
 import { live } from "../live-sandbox.ts";
 import { Room } from "../room.ts";
@@ -10,6 +11,7 @@ import { collectOutput, type CollectedOutput, type CollectOptions } from "./coll
 import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";
 import type { OutputBudget } from "./output-budget.ts";
+import { readNotes, type ProcessNote } from "./process-notes.ts";
 import { startProcess } from "./start-process.ts";
 
 /** Operations on the processes of a sandbox over HTTP. */
@@ -25,16 +27,27 @@ export class ProcessVerbs extends Room<ProcessContext> {
   async list(sandbox: Sandbox): Promise<readonly ManagedProcess[]> {
     const known = live(sandbox);
     await known.processes.sync(known.handle, hooksFor(this.context, known));
+    await known.processes.recalled;
     return known.processes.overHttp;
+  }
+
+  /**
+   * The processes of a paused sandbox as they were saved, with their last output; undefined if it is not paused. A
+   * client's key is needed if the sandbox is encrypted with it.
+   */
+  async ofPaused(sandboxId: string, presentedKey: MasterKey | undefined): Promise<readonly ProcessNote[] | undefined> {
+    const { context } = this;
+    if (context.draining || context.sandboxes.has(sandboxId)) return undefined;
+    const head = await context.storedHead(sandboxId);
+    if (head?.state !== "parked") return undefined;
+    const place = { sandboxId, checkpoint: head.checkpoint?.name, snapshot: head.lineage.snapshot, presentedKey };
+    return (await readNotes(context, place)).filter(({ execution }) => !execution);
   }
 
   async get(sandbox: Sandbox, processId: string): Promise<ManagedProcess> {
     const found = (await this.list(sandbox)).find(({ id }) => id === processId);
     if (found !== undefined) return found;
-    throw new SandboxerError(
-      "process_not_found",
-      `The sandbox has no process ${JSON.stringify(processId.slice(0, 100))}.`,
-    );
+    throw noProcess(processId);
   }
 
   table(sandbox: Sandbox): Promise<readonly ProcessTableEntry[]> {
@@ -67,4 +80,11 @@ export class ProcessVerbs extends Room<ProcessContext> {
     if (!isSandboxId(sandboxId)) return undefined;
     return (await this.context.storedHead(sandboxId))?.token_hash;
   }
+}
+
+export function noProcess(processId: string): SandboxerError {
+  return new SandboxerError(
+    "process_not_found",
+    `The sandbox has no process ${JSON.stringify(processId.slice(0, 100))}.`,
+  );
 }

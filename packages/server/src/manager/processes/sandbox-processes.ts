@@ -2,6 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import { ManagedProcess, type ProcessHooks } from "./managed-process.ts";
 import { parseProcessKey, type ProcessTraits } from "./process-key.ts";
+import type { ProcessNote } from "./process-notes.ts";
 
 /** This many ended processes without a reader are remembered, with this much output. */
 const MAX_ENDED = 64;
@@ -15,6 +16,26 @@ export class SandboxProcesses {
   readonly #known = new Map<SandboxProcess, ManagedProcess>();
   /** Processes that do not keep the sandbox from being idle. */
   readonly #waiting = new WeakSet<ManagedProcess>();
+
+  #recalled: Promise<void> = Promise.resolve();
+
+  /** Settles when commands and start times from a saved state are known, as far as they can be. Never rejects. */
+  get recalled(): Promise<void> {
+    return this.#recalled;
+  }
+
+  /** The processes came with a saved state: their commands and start times are in its records. */
+  recall(notes: Promise<readonly ProcessNote[]>): void {
+    const apply = (all: readonly ProcessNote[]): void => {
+      const byId = new Map(all.map((note) => [note.id, note]));
+      for (const process of this.all) {
+        const note = byId.get(process.id);
+        process.command ??= note?.command ?? null;
+        process.startedAt ??= note?.started_at ?? null;
+      }
+    };
+    this.#recalled = notes.then(apply, () => {});
+  }
 
   get all(): readonly ManagedProcess[] {
     return [...this.#known.values()];

@@ -68,7 +68,7 @@ export function startExecution(
     sandbox.checkRunning();
     const { execution } = sandbox.processes;
     // An execution that another server started, and whose output no client requested here, is not the current one.
-    if (execution?.running === true && execution.command === null && !execution.followed) execution.detach();
+    if (execution?.running === true && !execution.startedHere && !execution.followed) execution.detach();
     sandbox.processes.checkNotExecuting("An execution is already in progress.");
     await dropExecution(sandbox);
     const traits = executionTraits(randomUUID(), needsFile(code));
@@ -144,6 +144,8 @@ async function start(
     process.watch();
     sandbox.unsaved.noteUse(context.nowMs);
     process.command = "argv" in what ? argv : shortened(argv, what);
+    process.startedHere = true;
+    process.startedAt = new Date(context.options.clock.wallMs()).toISOString();
     tellEndOf(process, context.executions.started(sandbox, startedFacts(what, traits)));
     if (stdin !== undefined) await giveStdin(process, stdin);
     return process;

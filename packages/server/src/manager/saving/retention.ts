@@ -1,5 +1,5 @@
-import { type Keep, SandboxerError } from "@sandboxer/protocol";
-import { keptBy } from "../../checkpoints/retention.ts";
+import { type Keep, type Lineage, SandboxerError } from "@sandboxer/protocol";
+import { isOnlyForFork, keptBy } from "../../checkpoints/retention.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -28,6 +28,23 @@ export async function pruneSnapshots(
   if (keep === undefined) return;
   const ofOne = (await context.snapshots.list()).filter((each) => each.sandbox_id === sandboxId);
   for (const { id } of oldSnapshots(ofOne, keep)) await removeOld(context, id);
+}
+
+/**
+ * Call it when a sandbox is deleted, or paused with a checkpoint of its own: if it began with a snapshot that only a
+ * fork made, and no other sandbox needs that, the snapshot goes. Collections find the rest.
+ */
+export async function pruneForkSnapshot(
+  context: SavingContext,
+  { id: sandboxId, lineage }: { readonly id: string; readonly lineage: Lineage },
+): Promise<void> {
+  const snapshotId = lineage.snapshot ?? null;
+  if (snapshotId === null || context.draining || context.forking.has(snapshotId)) return;
+  // The check of all heads is not begun for each of many forks.
+  const siblings = [...context.sandboxes.values()].filter(({ facts }) => facts.lineage.snapshot === snapshotId);
+  if (siblings.some(({ id, state }) => id !== sandboxId && state !== "gone")) return;
+  const snapshot = await context.snapshots.get(snapshotId);
+  if (snapshot !== undefined && isOnlyForFork(snapshot)) await removeOld(context, snapshotId);
 }
 
 /** The snapshots of a sandbox that a rule does not keep. Whether a sandbox needs one of them is checked elsewhere. */

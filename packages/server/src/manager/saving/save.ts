@@ -5,6 +5,7 @@ import type { DurableStore } from "../durable-store.ts";
 import { keyChoiceOf } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import type { Track } from "../observing/operations/tracked.ts";
+import { noteProcesses, withNotes } from "../processes/process-notes.ts";
 import { nearestImage } from "./nearest-image.ts";
 import { pruneCheckpoints } from "./retention.ts";
 import { withWorkFolder } from "./work-folder.ts";
@@ -50,7 +51,9 @@ export async function withCapture<Result>(
   // The state is that of this moment; from it the next owner knows how long the sandbox did not run.
   const wallMs = clock.wallMs();
   return await withWorkFolder(workDirectory, async (folder) => {
-    const state = await sandbox.handle.snapshot(folder, { ...options, mode: "full" });
+    const notes = await noteProcesses(sandbox);
+    const captured = await sandbox.handle.snapshot(folder, { ...options, mode: "full" });
+    const state = await withNotes(captured, notes, folder);
     track.lap("save");
     onCaptured?.();
     return await work({ sandbox, state, wallMs });

@@ -9,6 +9,7 @@ import { proveInBackground } from "../saving/prove-snapshot.ts";
 import { takeShownKey } from "../encryption.ts";
 import { inTurnUntil } from "../saving/in-turn-until.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { noteProcesses, withNotes } from "../processes/process-notes.ts";
 import { nearestImage, noteImage } from "../saving/nearest-image.ts";
 import { captureWorkspace } from "./portable/capture-workspace.ts";
 import { pruneSnapshots } from "../saving/retention.ts";
@@ -148,10 +149,12 @@ async function capture(
   const asked = mode === "full" ? "full" : "filesystem";
   const { diskBytes } = facts.spec.resources;
   const options = { ...track.options, snapshotId, onStill: track.paused };
-  const state =
+  const notes = mode === "full" ? await noteProcesses(sandbox) : [];
+  const captured =
     mode === "workspace"
       ? await captureWorkspace({ backend, handle, diskBytes, onStill: track.paused }, folder, options)
       : await handle.snapshot(folder, { ...options, mode: asked, leaveRunning: true });
+  const state = await withNotes(captured, notes, folder);
   track.lap("save");
   return list === undefined ? { state } : { state, files: await encodeFileList(list) };
 }

@@ -21,6 +21,7 @@ export interface Forked {
 
 /**
  * Captures a sandbox once and creates new ones from it; the sandbox keeps running. If one copy fails, all are undone.
+ * The snapshot goes when none of them needs it any more, unless somebody has named, labelled or pinned it.
  */
 export async function forkSandbox(
   context: ManagerContext,
@@ -48,9 +49,14 @@ export async function forkSandbox(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(count, RESTORES_AT_ONCE) }, restoreSome));
-  const [failure] = failures;
-  if (failure !== undefined) throw await undo(context, snapshot, created.filter(Boolean), failure, count);
+  context.forking.add(snapshot.id);
+  try {
+    await Promise.all(Array.from({ length: Math.min(count, RESTORES_AT_ONCE) }, restoreSome));
+    const [failure] = failures;
+    if (failure !== undefined) throw await undo(context, snapshot, created.filter(Boolean), failure, count);
+  } finally {
+    context.forking.delete(snapshot.id);
+  }
   options.operation?.concerns({ sandboxId: sandbox.id, snapshotId: snapshot.id });
   return { snapshotId: snapshot.id, created };
 }

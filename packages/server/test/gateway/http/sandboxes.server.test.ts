@@ -207,6 +207,33 @@ describe("time to live", () => {
     expect((await http.get(stays.id)).state).toBe("running");
   });
 
+  test("with on_expiry: delete, a sandbox is deleted at its time, running or paused, by any server of the store", async () => {
+    const one = await startTestServer();
+    const http = new HttpClient(one);
+    const running = await http.create({ ttl: "1s", on_expiry: "delete" });
+    const paused = await http.create({ ttl: "1h", on_expiry: "delete" });
+    const kept = await http.create({ ttl: "1h", on_expiry: "delete" });
+    expect(await http.get(paused.id)).toMatchObject({ on_expiry: "delete" });
+    const gone = async (client: HttpClient, id: string): Promise<void> =>
+      expect.poll(async () => (await client.get(id)).state, PATIENCE).toBe("destroyed");
+    await gone(http, running.id);
+
+    for (const { id } of [paused, kept]) await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
+    const shorter = await http.call<SandboxRecord>("PATCH", `/v1/sandboxes/${paused.id}`, { ttl: "1s" });
+    expect(shorter.body).toMatchObject({ state: "stored", on_expiry: "delete" });
+    await gone(http, paused.id);
+
+    await http.call("PATCH", `/v1/sandboxes/${kept.id}/ttl`, { duration: "1h", on_expiry: "pause" });
+    await http.call("PATCH", `/v1/sandboxes/${kept.id}`, { ttl: null });
+    expect(await http.get(kept.id)).toMatchObject({ state: "stored", expires_at: null, on_expiry: "pause" });
+
+    const last = await http.create({ ttl: "2s", on_expiry: "delete" });
+    await http.call("POST", `/v1/sandboxes/${last.id}/checkpoint`);
+    const { storeFolder } = one;
+    await one.drain();
+    await gone(new HttpClient(await startTestServer({ store: storeFolder ?? null })), last.id);
+  });
+
   test("is extended from now on, and survives being put down", async () => {
     const http = new HttpClient(await startTestServer());
     const { id } = await http.create({ ttl: "1m" });
@@ -223,7 +250,7 @@ describe("time to live", () => {
   test("name, labels and idle timeout change, here and in the store", async () => {
     const http = new HttpClient(await startTestServer());
     const { id } = await http.create({ name: "old", labels: { a: "1" } });
-    const changes = { name: "new", labels: { b: "2" }, idle_timeout: 7 };
+    const changes = { name: "new", labels: { b: "2" }, idle_timeout: 7, on_expiry: "delete" };
     expect((await http.call<SandboxRecord>("PATCH", `/v1/sandboxes/${id}`, changes)).body).toMatchObject(changes);
     await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
     expect(await http.get(id)).toMatchObject(changes);

@@ -30,6 +30,29 @@ describe("fork", () => {
     expect(new Set((await api.get(body.snapshot_id)).sandboxes)).toEqual(new Set(ids.slice(1)));
   });
 
+  test("its snapshot goes when no fork needs it any more, and stays if somebody named it", async () => {
+    const api = new SnapshotClient(await startTestServer());
+    const box = await SandboxClient.create(api.server);
+    const fork = async (): Promise<Fork> => (await box.call<Fork>("POST", "/fork", { count: 2 })).body;
+    const [goes, named] = [await fork(), await fork()];
+    await api.call("PATCH", `/v1/snapshots/${named.snapshot_id}`, { name: "base" });
+    const [deleted, paused] = goes.items.map(({ id }) => api.sandbox(id));
+    expect((await deleted?.call("DELETE", ""))?.status).toBe(200);
+    expect(await api.get(goes.snapshot_id)).toMatchObject({ state: "ready" });
+    // With a checkpoint of its own, it does not need the snapshot.
+    expect((await paused?.call("POST", "/checkpoint"))?.status).toBe(200);
+    await expect
+      .poll(() => api.refused("GET", `/v1/snapshots/${goes.snapshot_id}`))
+      .toEqual([404, "snapshot_not_found"]);
+    expect((await paused?.call("POST", "/resume"))?.status).toBe(200);
+
+    for (const { id } of named.items) await api.sandbox(id).call("DELETE", "");
+    const again = await fork();
+    for (const { id } of again.items) await api.sandbox(id).call("DELETE", "");
+    await expect.poll(async () => (await api.list()).items.map(({ name }) => name)).toEqual(["base"]);
+    expect(api.server.problems).toEqual([]);
+  });
+
   test("is all or nothing", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);

@@ -24,3 +24,24 @@ test.each([
   expect(second - first).toBeGreaterThanOrEqual(1_000);
   expect(third - second).toBeGreaterThanOrEqual(2_000);
 });
+
+test("a record says what keeps a sandbox from being idle", async () => {
+  const http = new HttpClient(await startTestServer());
+  const { id } = await http.create();
+  expect(await http.get(id)).toMatchObject({ state: "running", busy_with: [] });
+  const started = await http.call<{ id: string; pid: number }>("POST", `/v1/sandboxes/${id}/exec`, {
+    command: ["sleep", "300"],
+    detach: true,
+  });
+  const waiting = http.call("POST", `/v1/sandboxes/${id}/exec`, { shell: "read x" });
+  await eventually("both run", async () => ((await http.get(id)).busy_with ?? []).includes("an exec call"));
+  const { busy_with } = await http.get(id);
+  expect(busy_with).toEqual([
+    `process ${started.body.pid}: sleep 300`,
+    expect.stringMatching(/read x$/),
+    "an exec call",
+  ]);
+  expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
+  await waiting;
+  expect(await http.get(id)).toMatchObject({ state: "stored", busy_with: null });
+});

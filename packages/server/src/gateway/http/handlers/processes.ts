@@ -6,6 +6,8 @@ import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import { requireScope } from "../../access/principal.ts";
 import { bodyBytes } from "../body-bytes.ts";
 import { collectedAnswer, processRecord, startRequest } from "../exec-answer.ts";
+import { noProcess } from "../../../manager/processes/process-verbs.ts";
+import { savedLines, savedRecord } from "../saved-process.ts";
 import type { Call, Handlers } from "../handler.ts";
 import { followLines, presentLines } from "../process-lines.ts";
 
@@ -23,6 +25,24 @@ export function processesHandlers(manager: SandboxManager) {
     return { sandbox, process: await manager.processes.get(sandbox, call.params.process_id) };
   };
 
+  /** As a paused sandbox was saved, if the caller wants that; undefined: it is not paused. */
+  const savedProcesses = async ({
+    params,
+    query,
+    options,
+  }: Pick<Call<Routes["listProcesses"]>, "options"> & {
+    readonly params: { readonly id: string };
+    readonly query: { readonly saved?: boolean | undefined };
+  }) => (query.saved === true ? manager.processes.ofPaused(params.id, options.encryption?.presentedKey) : undefined);
+
+  const findSaved = async (call: Call<Routes["getProcess"] | Routes["processOutput"]>) => {
+    const { params } = call;
+    const saved = await savedProcesses(call);
+    const found = saved?.find(({ id }) => id === params.process_id);
+    if (saved !== undefined && found === undefined) throw noProcess(params.process_id);
+    return found;
+  };
+
   const execute = async (call: Call<Routes["exec"]>): ReturnType<Handlers["exec"]> => {
     const sandbox = await manager.running(call.params.id, call.epoch, { signal: call.signal });
     manager.touch(sandbox);
@@ -30,7 +50,7 @@ export function processesHandlers(manager: SandboxManager) {
     const request = startRequest(body, key === undefined ? undefined : { caller: caller.id, key });
     const process = await manager.processes.start(sandbox, request);
     if (body.detach || !body.wait) return processRecord(process);
-    const release = manager.hold(sandbox);
+    const release = manager.hold(sandbox, "an exec call");
     const onClose = (complete: boolean): void => {
       release();
       process.waiting -= 1;
@@ -54,14 +74,19 @@ export function processesHandlers(manager: SandboxManager) {
   return {
     exec: execute,
 
-    listProcesses: async ({ params }) => {
-      const sandbox = await manager.running(params.id);
+    listProcesses: async (call) => {
+      const saved = await savedProcesses(call);
+      if (saved !== undefined) return { items: saved.map(savedRecord), next_cursor: null };
+      const sandbox = await manager.running(call.params.id);
       manager.touch(sandbox);
       const processes = await manager.processes.list(sandbox);
       return { items: await Promise.all(processes.map(processRecord)), next_cursor: null };
     },
 
-    getProcess: async (call) => processRecord((await find(call)).process),
+    getProcess: async (call) => {
+      const saved = await findSaved(call);
+      return saved === undefined ? processRecord((await find(call)).process) : savedRecord(saved);
+    },
 
     processTable: async ({ params }) => {
       const sandbox = await manager.running(params.id);
@@ -80,9 +105,12 @@ export function processesHandlers(manager: SandboxManager) {
       const { offset, follow, acknowledge, encoding } = call.query;
       // Both change the output that others can read.
       if (follow === true || acknowledge === true) requireScope(call.caller.principal, "use");
+      // The end of a paused process is not awaited, and nothing of its output is dropped.
+      const saved = follow === true || acknowledge === true ? undefined : await findSaved(call);
+      if (saved !== undefined) return savedLines(saved, offset, encoding);
       const { sandbox, process } = await find(call);
       if (follow === true) {
-        const onClose = manager.hold(sandbox);
+        const onClose = manager.hold(sandbox, "a reader of output");
         return followLines(process, { from: offset, encoding, signal: call.signal, onClose });
       }
       const answer = await presentLines(process, offset, encoding);
@@ -92,7 +120,7 @@ export function processesHandlers(manager: SandboxManager) {
 
     writeStdin: async (call) => {
       const { sandbox, process } = await find(call);
-      const release = manager.hold(sandbox);
+      const release = manager.hold(sandbox, "a writer of stdin");
       try {
         for await (const data of bodyBytes(call.stream)) await process.writeStdin(data);
         if (call.query.close === true) await process.closeStdin();

@@ -15,9 +15,9 @@ export function sandboxesHandlers(manager: SandboxManager) {
     listSandboxes: ({ query }) => pageBehind(query, (page) => manager.list(query, page)),
     getSandbox: ({ params }) => manager.find(params.id),
     updateSandbox: ({ params, body, epoch }) => {
-      const { name, labels, idle_timeout: seconds, max_loss, retention, public_ports } = body;
+      const { idle_timeout: seconds, ...amendments } = body;
       const idleTimeoutMs = seconds === undefined ? undefined : seconds * 1000;
-      return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs, max_loss, retention, public_ports });
+      return manager.amend(params.id, epoch, { ...amendments, idleTimeoutMs });
     },
     previewRetention: ({ params, query, options }) => manager.previewRetention(params.id, query, options),
     destroySandbox: ({ params, epoch, options }) => manager.destroyById(params.id, epoch, options),
@@ -37,7 +37,8 @@ export function sandboxesHandlers(manager: SandboxManager) {
         caller: { authorization: caller.authorization },
         operation,
       }),
-    extendTtl: ({ params, body, epoch }) => manager.amend(params.id, epoch, { ttl: body.duration }),
+    extendTtl: ({ params, body, epoch }) =>
+      manager.amend(params.id, epoch, { ttl: body.duration, on_expiry: body.on_expiry }),
     expireSandboxes: async ({ query }) => {
       const applied = query.apply === true;
       const { expired, failed } = await manager.expire(applied);

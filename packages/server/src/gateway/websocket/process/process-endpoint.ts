@@ -32,7 +32,7 @@ export async function serveProcess(
       () => manager.processes.attach(sandboxId, processId, credentials),
       () => ({ epoch: manager.epochOf(sandboxId) }),
     );
-    release = manager.hold(sandbox);
+    release = manager.hold(sandbox, "an attached terminal");
     const session = new ProcessSession(process, wire, (bytes) => manager.countOutput(bytes));
     socket.on("message", (data: Buffer, isBinary: boolean) => {
       manager.touch(sandbox);

@@ -43,11 +43,17 @@ export function planOfSnapshot(
       name: body.name,
       profile: profile?.name ?? snapshot.profile,
       expires_at: expiresAt(context, body.ttl),
+      on_expiry: body.on_expiry ?? (profile ?? savedProfile(context, snapshot))?.ttl?.on_expiry,
       max_loss: body.max_loss === undefined ? promised(context, snapshot, profile, flags) : body.max_loss,
       retention: body.retention === undefined ? (profile?.retention ?? snapshot.retention) : body.retention,
     }),
     filesystemSnapshot: undefined,
   };
+}
+
+/** The profile of the captured sandbox, whose rules on lifetimes apply too. */
+function savedProfile({ options }: ManagerContext, snapshot: StoredSnapshot): Profile | undefined {
+  return snapshot.profile === null ? undefined : options.profiles.find(snapshot.profile);
 }
 
 /** The captured sandbox's max_loss, or that of the profile that is given now; none if it cannot be saved. */

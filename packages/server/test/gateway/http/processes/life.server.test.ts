@@ -15,6 +15,7 @@ test("lists what was started, says what each is, and drops what is not wanted", 
   const [one, two] = await box.processes();
   expect(one).toEqual({
     id: first.id,
+    started_at: first.started_at,
     pid: first.pid,
     state: "running",
     command: ["sleep", "300"],

@@ -198,7 +198,7 @@ test("detached processes are read along after a restore too, and a timeout count
   await resume(there);
   await there.stdin(detached.id, "\n");
   await eventually("it has ended", async () => (await there.process(detached.id)).exit_code === 0);
-  expect(await there.process(detached.id)).toMatchObject({ detached: true, command: null, output_end: 3_000_004 });
+  expect(await there.process(detached.id)).toMatchObject({ detached: true, output_end: 3_000_004 });
   expect(text(await there.output(detached.id, "?offset=3000000"))).toBe("end\n");
   await eventually("its time is over", async () => (await there.process(limited.id)).signal === "SIGTERM");
 });
@@ -228,4 +228,45 @@ test("a snapshot disturbs no reader, and a copy goes on from what was not acknow
   const other = new ProcessSocket(`${copy.url}/processes/${id}/attach`);
   await other.when(() => other.length > before, "ticks of the copy");
   expect(other.text.startsWith("tick 1\n")).toBe(true);
+});
+
+test("commands and start times stay known after a handoff, a restore and a fork, and in a paused sandbox", async () => {
+  const { a, here, there } = await two();
+  const began = await here.spawn({ shell: "echo ready; echo late >&2; sleep 300" });
+  const ended = await here.spawn({ command: ["echo", "done"] });
+  expect(Date.parse(began.started_at ?? "")).toBeGreaterThan(Date.now() - 60_000);
+  await eventually("both have written", async () => {
+    const [one, other] = [await here.process(began.id), await here.process(ended.id)];
+    return one.output_end === 11 && other.exit_code === 0;
+  });
+  const known = [
+    { id: began.id, command: began.command, started_at: began.started_at, state: "running", output_end: 11 },
+    { id: ended.id, command: ["echo", "done"], started_at: ended.started_at, state: "exited", exit_code: 0 },
+  ];
+  await resume(there);
+  expect(await there.processes()).toMatchObject(known);
+
+  const { items } = (await there.call<{ items: { id: string }[] }>("POST", "/fork", { count: 1 })).body;
+  const fork = new SandboxClient({ httpUrl: there.url.replace(/\/v1\/.*/, "") }, items[0]?.id ?? "");
+  expect(await fork.processes()).toMatchObject(known);
+
+  expect((await there.call("POST", "/checkpoint")).status).toBe(200);
+  const paused = new SandboxClient(a, here.id);
+  const list = async (): Promise<unknown> =>
+    (await paused.call<{ items: unknown }>("GET", "/processes?saved=true")).body.items;
+  expect(await list()).toMatchObject(known);
+  expect(text(await paused.output(began.id, "?offset=0&saved=true"))).toBe("ready\nlate\n");
+  expect(text(await paused.output(began.id, "?offset=6&saved=true"))).toBe("late\n");
+  const end = (await paused.output(ended.id, "?offset=0&saved=true")).at(-1);
+  expect(end).toMatchObject({ event: "exit", exit_code: 0, offset: 5 });
+  expect((await paused.call("GET", "/processes/none?saved=true")).status).toBe(404);
+  // Clients that did not ask for it resume the sandbox.
+  for (const path of ["", `/${began.id}`, `/${began.id}/output`, `/${began.id}/output?saved=true&follow=true`]) {
+    expect((await paused.call("GET", `/processes${path}`)).status).toBe(409);
+  }
+  // Looking has not resumed it.
+  expect((await paused.call<{ state: string }>("GET", "")).body.state).toBe("stored");
+
+  await resume(paused);
+  expect(await paused.processes()).toMatchObject(known);
 });
