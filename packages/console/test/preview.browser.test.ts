@@ -9,7 +9,8 @@ import { startTestServer } from "../../../test/kit/server/test-server.ts";
 import { temporaryFolder } from "../../../test/kit/temporary-folder.ts";
 
 const KEY = "a-key-that-is-long-enough-not-to-be-guessed";
-const LISTEN = 'require("net").createServer((c) => c.pipe(c)).listen(8000, "127.0.0.1", () => console.log("listening"))';
+const LISTEN =
+  'require("net").createServer((c) => c.pipe(c)).listen(8000, "127.0.0.1", () => console.log("listening"))';
 
 /** A page that attacks the server which shows it; `server` is the origin of the API and the console. */
 const hostilePage = (server: string): string => `<!doctype html><title>inside</title><script>

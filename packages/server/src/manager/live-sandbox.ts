@@ -241,7 +241,7 @@ export class LiveSandbox implements Sandbox {
 
   /** What keeps it from being idle, for people. */
   get busyWith(): string[] {
-    const running = this.processes.all.filter((process) => process.running);
+    const running = this.processes.keepingAwake;
     const words = running.slice(0, SHOWN_PROCESSES).map(({ pid, traits, command }) => {
       const what = traits.execution ? "execution" : "process";
       return `${what} ${pid}${command === null ? "" : `: ${shortText(command.join(" "))}`}`;

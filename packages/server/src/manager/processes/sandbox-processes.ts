@@ -65,9 +65,13 @@ export class SandboxProcesses {
     return this.all.some((process) => process.running);
   }
 
-  /** Whether a process runs that keeps the sandbox from being idle. */
+  /** The processes that keep the sandbox from being idle. */
+  get keepingAwake(): readonly ManagedProcess[] {
+    return this.all.filter((process) => process.running && !this.#waiting.has(process));
+  }
+
   get busy(): boolean {
-    return this.all.some((process) => process.running && !this.#waiting.has(process));
+    return this.keepingAwake.length > 0;
   }
 
   /** The present processes only wait for requests, which keep the sandbox from being idle themselves. */
