@@ -1,3 +1,4 @@
+import { createServer } from "node:http";
 import { Sandbox } from "@sandboxer/client";
 import { expect, onTestFinished, test } from "vitest";
 import type { Locator } from "playwright-core";
@@ -113,6 +114,25 @@ test("at 360 px the terminal is above the fold, and one button of the header is 
   const header = page.getByRole("group", { name: "Actions" });
   expect(await header.locator(".button-primary").allInnerTexts()).toEqual(["Pause"]);
   expect(await header.getByRole("button", { name: /Delete/ }).count()).toBe(0);
+});
+
+test("a port on which a program listens is a link that opens it in a tab of its own", async () => {
+  const { page, client, server, open, guard, screenshot } = await startConsole({ path: false });
+  guard.expectProblem(/^request to another origin: http:\/\/8000-/);
+  const inside = createServer((_request, answer) => answer.end("<title>from inside</title>"));
+  server.parts?.backend.services.set(8000, (connection) => void inside.emit("connection", connection));
+  const sandbox = await Sandbox.create({ client });
+  const listen = 'require("net").createServer().listen(8000, "127.0.0.1")';
+  await sandbox.spawn(["node", "-e", listen], { detach: true });
+  await open(`/sandboxes/${sandbox.id}/processes`);
+  await page.getByRole("button", { name: "Ports" }).click();
+  const link = page.getByRole("link", { name: "8000" });
+  await link.waitFor();
+  await screenshot("sandbox-ports");
+  const [preview] = await Promise.all([page.waitForEvent("popup"), link.click()]);
+  await preview.waitForURL(`http://8000-${sandbox.id}.localhost:*/**`);
+  expect(await preview.title()).toBe("from inside");
+  expect(await preview.evaluate("opener")).toBeNull();
 });
 
 test("code runs in each language, with both streams, its exit code and a way to stop it", async () => {

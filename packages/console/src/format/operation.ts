@@ -14,6 +14,7 @@ const TITLES: Readonly<Record<OperationRecord["kind"], string>> = {
   rewind: "Rewind",
   move: "Move to another backend",
   handoff: "Handoff",
+  pull: "Pull of an image",
   recreate: "Recreate",
   destroy: "Delete",
 };

@@ -7,6 +7,7 @@ import { client } from "../../../session.ts";
 import { Button } from "../../../ui/button.tsx";
 import { ErrorBox } from "../../../ui/error-box.tsx";
 import type { SandboxTabProperties } from "../tabs.tsx";
+import { PortTable } from "./port-table.tsx";
 import { ProcessDetail } from "./process-detail.tsx";
 import { ProcessList } from "./process-list.tsx";
 import { ProcessTable } from "./process-table.tsx";
@@ -15,18 +16,23 @@ import "./processes.css";
 const EVERY_MS = 1_500;
 
 export function ProcessesTab({ record }: SandboxTabProperties): JSX.Element {
-  const inside = query.value.get("view") === "inside";
+  const view = query.value.get("view");
   return (
     <div class="processes">
       <div class="row" role="group" aria-label="Process list">
-        <Button pressed={!inside} onClick={() => setQuery({ view: undefined })}>
+        <Button pressed={view === null} onClick={() => setQuery({ view: undefined })}>
           Started over HTTP
         </Button>
-        <Button pressed={inside} onClick={() => setQuery({ view: "inside", process: undefined })}>
+        <Button pressed={view === "inside"} onClick={() => setQuery({ view: "inside", process: undefined })}>
           All processes
         </Button>
+        <Button pressed={view === "ports"} onClick={() => setQuery({ view: "ports", process: undefined })}>
+          Ports
+        </Button>
       </div>
-      {inside ? <ProcessTable sandboxId={record.id} /> : <StartedProcesses sandboxId={record.id} />}
+      {view === "inside" ? <ProcessTable sandboxId={record.id} /> : null}
+      {view === "ports" ? <PortTable sandboxId={record.id} /> : null}
+      {view === null ? <StartedProcesses sandboxId={record.id} /> : null}
     </div>
   );
 }
