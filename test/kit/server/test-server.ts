@@ -349,6 +349,7 @@ async function openDurability(
     publisher: () => instances.instanceId,
     dataKeys: keys,
     packsHaveOwners: async () => await instances.allKnow("owned-packs"),
+    bindsOrigin: async () => await instances.allKnow("image-origin"),
   });
   const checkpoints = new CheckpointRepository(store, images);
   const mirror = new SnapshotMirror(snapshotFile, () => {});

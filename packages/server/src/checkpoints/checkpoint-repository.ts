@@ -118,7 +118,7 @@ export class CheckpointRepository {
         hint: "Names look like checkpoint_1790000000000.img.",
       });
     }
-    const image = await this.#images.open(checkpointKey(sandboxId, name), options);
+    const image = await this.#images.open(checkpointKey(sandboxId, name), options, sandboxId);
     checkOrigin(image, sandboxId);
     return image;
   }

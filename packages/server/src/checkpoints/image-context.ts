@@ -14,6 +14,8 @@ export interface ImageContext {
   readonly dataKeys: DataKeys | undefined;
   /** Whether every server of the store can read images whose packs have owners. */
   readonly packsHaveOwners: () => Promise<boolean>;
+  /** Whether every server of the store can read images that are bound to their origin. */
+  readonly bindsOrigin: () => Promise<boolean>;
   /** The memory of this machine and the size of the volume that a folder is on. */
   readonly machineBytes: (folder: string) => Promise<number>;
   /** Unpacked images on this machine. */

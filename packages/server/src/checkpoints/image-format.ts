@@ -21,7 +21,7 @@ export const stateFields = {
   requirements: z.record(z.string(), z.unknown()),
 };
 
-export type ImageFormat = 1 | 2 | 3;
+export type ImageFormat = 1 | 2 | 3 | 4;
 
 export interface Footer {
   readonly format: ImageFormat;
@@ -54,7 +54,8 @@ export function decodeFooter(bytes: Buffer, sizeBytes: number): Footer | { reado
     return { problem: `no footer at its end: truncated at byte ${sizeBytes}, or not an image` };
   }
   const format = bytes.readUInt32LE(48);
-  if (format !== 1 && format !== 2 && format !== 3) return { problem: `unknown format version ${format}` };
+  if (format !== 1 && format !== 2 && format !== 3 && format !== 4)
+    return { problem: `unknown format version ${format}` };
   const manifestOffset = Number(bytes.readBigUInt64LE(0));
   const manifestBytes = Number(bytes.readBigUInt64LE(8));
   const fits = manifestOffset + manifestBytes + FOOTER_BYTES === sizeBytes && manifestBytes <= LARGEST_MANIFEST_BYTES;

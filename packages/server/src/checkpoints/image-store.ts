@@ -40,6 +40,8 @@ export interface ImageStoreOptions {
   readonly dataKeys?: StoredDataKeys;
   /** Whether all servers of the store can read images whose packs have owners; absent: they can. */
   readonly packsHaveOwners?: () => Promise<boolean>;
+  /** Whether all servers of the store can read images that are bound to their origin; absent: they can. */
+  readonly bindsOrigin?: () => Promise<boolean>;
   /** The memory of this machine and the size of the volume that a folder is on; absent: the real ones. */
   readonly machineBytes?: (folder: string) => Promise<number>;
   /** Unpacked images on this machine; absent: none are kept. */
@@ -70,9 +72,10 @@ export class ImageStore {
       options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${randomUUID()}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
     this.#keys = options.dataKeys ?? new StoredDataKeys(store);
-    const { packsHaveOwners = async () => true, machineBytes = memoryAndDisk, unpacked } = options;
+    const { packsHaveOwners = async () => true, bindsOrigin = async () => true } = options;
+    const { machineBytes = memoryAndDisk, unpacked } = options;
     const parts = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys, unpacked };
-    this.#context = { ...parts, packsHaveOwners, machineBytes };
+    this.#context = { ...parts, packsHaveOwners, bindsOrigin, machineBytes };
   }
 
   /**
@@ -133,9 +136,10 @@ export class ImageStore {
     return await withDataKey(this.#keys, { choice, holder, base }, write);
   }
 
-  async open(key: string, options: KeyOptions = {}): Promise<OpenImage> {
+  /** `origin`: the sandbox that it must have been saved from, if known. */
+  async open(key: string, options: KeyOptions = {}, origin?: string): Promise<OpenImage> {
     const dataKeys = { open: async (keyId: string) => await this.#keys.open(keyId, options) };
-    return await openImage(this.#context.store, key, dataKeys);
+    return await openImage(this.#context.store, key, dataKeys, origin);
   }
 
   /** Throws as {@link open} would for a missing key; checks nothing else. */

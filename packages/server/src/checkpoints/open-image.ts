@@ -12,11 +12,17 @@ const TAIL_BYTES = 64 * 1024;
 
 export type OpenImage = OpenPlainImage | OpenBlockImage;
 
-/** Reads and checks the metadata of an image. */
-export async function openImage(store: ObjectStore, key: string, dataKeys?: DataKeys): Promise<OpenImage> {
+/** Reads and checks the metadata of an image. `origin`: the sandbox that it must have been saved from, if known. */
+export async function openImage(
+  store: ObjectStore,
+  key: string,
+  dataKeys?: DataKeys,
+  origin?: string,
+): Promise<OpenImage> {
   const { sizeBytes, tail, footer } = await readFooter(store, key);
   if (footer.format === 1) return await openPlainImage(store, key, footer, { sizeBytes, tail });
-  return await openBlockImage(store, key, footer, { sizeBytes, tail, dataKeys });
+  const known = { sizeBytes, tail, ...(dataKeys && { dataKeys }), ...(origin === undefined ? {} : { origin }) };
+  return await openBlockImage(store, key, footer, known);
 }
 
 /** The position of the manifest or the envelope of an image. */

@@ -266,7 +266,7 @@ export class SnapshotRepository {
   }
 
   async #open(snapshot: StoredSnapshot, options: KeyOptions): Promise<OpenImage> {
-    const image = await this.#images.open(imageKey(snapshot.id), options);
+    const image = await this.#images.open(imageKey(snapshot.id), options, snapshot.sandbox_id);
     if (image.manifestSha256 === snapshot.image_sha256) return image;
     throw imageDamaged(image.key, "it is not the image that the snapshot's record names");
   }

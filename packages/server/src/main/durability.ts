@@ -102,7 +102,8 @@ export async function openDurability(
   const keys = new StoredDataKeys(store, masters);
   const publisher = (): string => instances.instanceId;
   const packsHaveOwners = keptAnswer(KEEP_KNOWN_MS, () => instances.allKnow("owned-packs"));
-  const images = openImages(config, store, { publisher, dataKeys: keys, packsHaveOwners });
+  const bindsOrigin = keptAnswer(KEEP_KNOWN_MS, () => instances.allKnow("image-origin"));
+  const images = openImages(config, store, { publisher, dataKeys: keys, packsHaveOwners, bindsOrigin });
   const durable: DurableStore = {
     saves,
     ownership,
@@ -150,7 +151,7 @@ function registryFolder({ dataDirectory }: ServerConfig): string {
 function openImages(
   config: ServerConfig,
   store: ObjectStore,
-  options: Pick<ImageStoreOptions, "publisher" | "dataKeys" | "packsHaveOwners">,
+  options: Pick<ImageStoreOptions, "publisher" | "dataKeys" | "packsHaveOwners" | "bindsOrigin">,
 ): ImageStore {
   const cache = new PackCache(join(config.dataDirectory, "cache", "packs"), config.packCacheMb * 1024 ** 2);
   const unpacked = new UnpackedImages(join(config.dataDirectory, "cache", "images"), config.imageCacheMb * 1024 ** 2);

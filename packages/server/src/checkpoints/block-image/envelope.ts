@@ -3,9 +3,9 @@ import { stateFields } from "../image-format.ts";
 import { isPackId, LARGEST_PACK_BYTES } from "../packs/pack-names.ts";
 
 /**
- * Image formats 2 and 3: one file that lists the blocks of a saved state, and contains the few that are not in packs.
+ * Image formats 2, 3 and 4: one file that lists the blocks of a saved state, and contains the few that are not in packs.
  * COMPATIBILITY.md describes it byte by byte. Format 3 differs in the ids of its packs, which name their owner: a server
- * that does not support that must not use blocks from them.
+ * that does not support that must not use blocks from them. Format 4 is encrypted, with its origin as associated data.
  *
  *   header    16 bytes: magic, format, zeros
  *   blocks    those that are in the image itself
@@ -14,7 +14,7 @@ import { isPackId, LARGEST_PACK_BYTES } from "../packs/pack-names.ts";
  *   envelope  JSON, always readable: what a collection must know, and the digests of what is before it
  *   footer    64 bytes: as in format 1, for the envelope
  */
-const BLOCK_FORMATS = [2, 3] as const;
+const BLOCK_FORMATS = [2, 3, 4] as const;
 export type BlockFormat = (typeof BLOCK_FORMATS)[number];
 export const BLOCK_IMAGE_HEADER_BYTES = 16;
 
@@ -50,8 +50,15 @@ export const envelopeSchema = z.looseObject({
   manifest: z.looseObject({ size_bytes: size.max(LARGEST_MANIFEST_BYTES), sha256: digest }),
   /** The data key that everything is encrypted with; null: no encryption. */
   encryption: z.looseObject({ key_id: z.string() }).nullable(),
+  /** In format 4: the sandbox that the image was saved from, and the image before it. */
+  origin: z.looseObject({ sandbox_id: z.string(), parent: z.string().nullable() }).optional(),
 });
 export type Envelope = z.infer<typeof envelopeSchema>;
+
+/** The associated data of the table and the manifest. */
+export function associatedWith({ origin }: Pick<Envelope, "origin">, sandboxId = origin?.sandbox_id): string {
+  return origin === undefined ? "" : `${sandboxId}\n${origin.parent ?? ""}`;
+}
 
 const memberSchema = z.looseObject({
   name: z.string().max(1024),

@@ -9,6 +9,7 @@ import { keyUnavailable } from "../keys/key-errors.ts";
 import { checkNamesIn } from "../member-names.ts";
 import { readRange } from "../read-range.ts";
 import {
+  associatedWith,
   BLOCK_IMAGE_HEADER_BYTES,
   type BlockFormat,
   type BlockManifest,
@@ -45,19 +46,19 @@ export interface BlockContents {
   readonly inImage: Uint8Array;
 }
 
-/** `tail` are the last bytes of the image, as many as were read. */
+/** `tail` are the last bytes of the image, as many as were read; `origin` the sandbox that it must be from, if known. */
 export async function openBlockImage(
   store: ObjectStore,
   key: string,
   footer: Footer,
-  { sizeBytes, tail, dataKeys }: { sizeBytes: number; tail: Buffer; dataKeys: DataKeys | undefined },
+  { sizeBytes, tail, dataKeys, origin }: { sizeBytes: number; tail: Buffer; dataKeys?: DataKeys; origin?: string },
 ): Promise<OpenBlockImage> {
   const envelope = await readEnvelope(store, key, footer, { sizeBytes, tail });
   const dataKey = envelope.encryption === null ? undefined : await keyOf(key, envelope.encryption.key_id, dataKeys);
   const { start, end } = placesOf(envelope).manifest;
   const stored = await readPlace(store, key, { start, end }, { sizeBytes, tail });
   if (sha256Of(stored) !== envelope.manifest.sha256) throw imageDamaged(key, "the manifest's digest differs");
-  const text = unsealed(key, stored, envelope, dataKey, MANIFEST_SEQUENCE);
+  const text = unsealed(key, stored, envelope, dataKey, MANIFEST_SEQUENCE, origin);
   const manifest = parseManifest(key, decompress(text, LARGEST_MANIFEST_BYTES));
   checkMembers(key, manifest, envelope);
   return {
@@ -157,14 +158,18 @@ async function keyOf(key: string, keyId: string, dataKeys: DataKeys | undefined)
 function unsealed(
   key: string,
   stored: Buffer,
-  { writer_id: writerId }: Envelope,
+  envelope: Envelope,
   dataKey: Uint8Array | undefined,
   sequence: number,
+  sandboxId = envelope.origin?.sandbox_id,
 ): Buffer {
   if (dataKey === undefined) return stored;
-  const opened = new BlockCipher(dataKey).open(writerId, sequence, stored);
-  if (opened === undefined) throw imageDamaged(key, "it does not decrypt with its key");
-  return opened;
+  const associated = associatedWith(envelope, sandboxId);
+  const opened = new BlockCipher(dataKey).open(envelope.writer_id, sequence, stored, associated);
+  if (opened !== undefined) return opened;
+  const { sandbox_id: savedFrom = sandboxId } = envelope.origin ?? {};
+  if (savedFrom === sandboxId) throw imageDamaged(key, "it does not decrypt with its key");
+  throw imageDamaged(key, `it does not decrypt: it was saved from the sandbox ${savedFrom}, not from ${sandboxId}`);
 }
 
 function parseEnvelope(key: string, bytes: Buffer): Envelope {

@@ -22,7 +22,14 @@ import { BlockSink } from "./block-sink.ts";
 import { encodeMembers } from "./encode-members.ts";
 import { EntryList } from "./entry-list.ts";
 import type { OpenBlockImage } from "./open-block-image.ts";
-import { type BlockFormat, type BlockManifest, type Envelope, MANIFEST_SEQUENCE, TABLE_SEQUENCE } from "./envelope.ts";
+import {
+  associatedWith,
+  type BlockFormat,
+  type BlockManifest,
+  type Envelope,
+  MANIFEST_SEQUENCE,
+  TABLE_SEQUENCE,
+} from "./envelope.ts";
 
 /** Smaller data is not worth sending to another thread. */
 const SMALL_BYTES = 2 * 1024 * 1024;
@@ -110,7 +117,8 @@ class BlockImageWriting {
       .map((pack) => base?.image.envelope.packs[pack])
       .filter((pack) => pack !== undefined);
     await markShared(this.#context.store, taken, this.#owner);
-    return this.#assemble(entries.finish(), inImage, [...taken, ...packs], packs);
+    const bound = dataKey !== undefined && (await this.#context.bindsOrigin());
+    return this.#assemble(entries.finish(), inImage, [...taken, ...packs], packs, bound);
   }
 
   /** Removes packs that nothing will reference. */
@@ -200,10 +208,13 @@ class BlockImageWriting {
     inImage: Uint8Array,
     packs: readonly WrittenPack[],
     ownPacks: readonly WrittenPack[],
+    bound: boolean,
   ): ReadyImage {
-    const format: BlockFormat = packs.some(({ id }) => ownerOf(id) !== undefined) ? 3 : 2;
-    const table = this.#sealed(compress(encodeTable(entries)), TABLE_SEQUENCE);
-    const manifest = this.#sealed(compress(Buffer.from(JSON.stringify(this.#manifest(format)))), MANIFEST_SEQUENCE);
+    const format: BlockFormat = bound ? 4 : packs.some(({ id }) => ownerOf(id) !== undefined) ? 3 : 2;
+    const bind = bound ? { origin: { sandbox_id: this.#label.sandboxId, parent: this.#label.parent } } : {};
+    const text = Buffer.from(JSON.stringify(this.#manifest(format)));
+    const table = this.#sealed(compress(encodeTable(entries)), TABLE_SEQUENCE, associatedWith(bind));
+    const manifest = this.#sealed(compress(text), MANIFEST_SEQUENCE, associatedWith(bind));
     const { dataKey } = this.#options;
     const envelope: Envelope = {
       format,
@@ -213,25 +224,27 @@ class BlockImageWriting {
       table: { size_bytes: table.byteLength, sha256: sha256Of(table), entries: entries.length },
       manifest: { size_bytes: manifest.byteLength, sha256: sha256Of(manifest) },
       encryption: dataKey === undefined ? null : { key_id: dataKey.id },
+      ...bind,
     };
     const head = Buffer.concat([encodeHeaderStart(format), inImage, table, manifest]);
-    const text = Buffer.from(JSON.stringify(envelope));
-    const sha256 = sha256Of(text);
+    const readable = Buffer.from(JSON.stringify(envelope));
+    const sha256 = sha256Of(readable);
     const footer = {
       format,
       manifestOffset: head.byteLength,
-      manifestBytes: text.byteLength,
+      manifestBytes: readable.byteLength,
       manifestSha256: sha256,
     };
-    const bytes = Buffer.concat([head, text, encodeFooter(footer)]);
+    const bytes = Buffer.concat([head, readable, encodeFooter(footer)]);
     const ownBytes = ownPacks.reduce((sum, pack) => sum + pack.size_bytes, 0);
     const sizeBytes = bytes.byteLength + storedInPacks(entries);
     return { bytes, sha256, sizeBytes, addedBytes: bytes.byteLength + ownBytes };
   }
 
-  #sealed(bytes: Buffer, sequence: number): Buffer {
+  #sealed(bytes: Buffer, sequence: number, associated: string): Buffer {
     const { dataKey } = this.#options;
-    return dataKey === undefined ? bytes : new BlockCipher(dataKey.bytes).seal(this.#writerId, sequence, bytes);
+    if (dataKey === undefined) return bytes;
+    return new BlockCipher(dataKey.bytes).seal(this.#writerId, sequence, bytes, associated);
   }
 
   #manifest(format: BlockFormat): BlockManifest {

@@ -15,16 +15,18 @@ export class BlockCipher {
     this.#dataKey = dataKey;
   }
 
-  seal(writerId: string, sequence: number, bytes: Uint8Array): Buffer {
+  /** `associated` is not stored: only a reader with the same text can decrypt. */
+  seal(writerId: string, sequence: number, bytes: Uint8Array, associated = ""): Buffer {
     const cipher = createCipheriv("aes-256-gcm", this.#keyOf(writerId), nonceOf(sequence));
+    cipher.setAAD(Buffer.from(associated));
     return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
   }
 
   /** Undefined if the bytes do not decrypt. */
-  open(writerId: string, sequence: number, sealed: Uint8Array): Buffer | undefined {
+  open(writerId: string, sequence: number, sealed: Uint8Array, associated = ""): Buffer | undefined {
     if (sealed.byteLength < TAG_BYTES) return undefined;
     const decipher = createDecipheriv("aes-256-gcm", this.#keyOf(writerId), nonceOf(sequence));
-    decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+    decipher.setAAD(Buffer.from(associated)).setAuthTag(sealed.subarray(-TAG_BYTES));
     try {
       return Buffer.concat([decipher.update(sealed.subarray(0, -TAG_BYTES)), decipher.final()]);
     } catch {
