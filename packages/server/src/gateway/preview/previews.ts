@@ -89,6 +89,8 @@ export class Previews {
       if (asked == null || asked.way === "connect") throw noSuchPreview();
       if (asked.way === "path") refuseBrowsers(request, this.#options.addresses.urlOf(asked.target));
       const { shown, admission, access } = await this.#admit(request, asked);
+      // Nothing would end what is begun for a client that has disconnected.
+      if (answer.destroyed) return;
       if (this.#redirected(request, answer, asked, shown, admission)) return;
       const release = this.#places.take(asked.target.sandboxId);
       answer.once("close", release);
@@ -118,10 +120,10 @@ export class Previews {
       if (asked.way === "connect" && this.#streams().isPeer(request, asked.target))
         return await this.#joinPeer(asked.target, socket, head);
       const { shown, admission, access } = await this.#admit(request, asked);
+      if (socket.destroyed) return;
       socket.once("close", this.#places.take(asked.target.sandboxId));
       const gone = new AbortController();
       socket.once("close", () => gone.abort(new SandboxerError("timeout", "The client disconnected.")));
-      if (socket.destroyed) return;
       this.#watch.add({ actor: { who: admission.who }, gone: gone.signal, sendAway: () => socket.destroy() });
       const stream = await this.#open(request, asked, admission, gone.signal, false);
       if (stream === undefined) return;
@@ -271,6 +273,7 @@ interface Admitted {
 const STILL_RESUMING = new SandboxerError("timeout", "The sandbox is still being resumed.");
 
 async function join(socket: Duplex, stream: Duplex, head: Buffer): Promise<void> {
+  if (socket.destroyed) return void stream.destroy();
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PORT_UPGRADE}\r\n\r\n`);
   if (head.length > 0) stream.write(head);
   await joined(socket, stream);

@@ -1,4 +1,5 @@
 import type { RequestListener } from "node:http";
+import { connect } from "node:net";
 import { expect, test } from "vitest";
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { WebSocket, WebSocketServer } from "ws";
@@ -51,6 +52,30 @@ test("a request for a sandbox that another server runs goes there, and the sandb
   expect(asked.backend.runningCount).toBe(0);
   const stranger = await fetch(`${owner.httpUrl}/v1/sandboxes/${inside.id}/connect/${PORT}`);
   expect(stranger.status).toBe(404);
+});
+
+test("clients that disconnect at once leave nothing open", async () => {
+  const store = await temporaryFolder();
+  const [owner, asked] = [await serverOf(store), await serverOf(store, { maxPreviews: 8 })];
+  const inside = await sandboxOn(owner);
+  const { hostname, port } = new URL(asked.httpUrl);
+  const opening = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n";
+  for (const more of ["", opening]) {
+    const sockets = Array.from({ length: 20 }, () => connect(Number(port), hostname));
+    await Promise.all(
+      sockets.map(async (socket) => {
+        await new Promise((resolve) => socket.once("connect", resolve));
+        socket.end(`GET / HTTP/1.1\r\nHost: ${inside.host}\r\n${more}\r\n`, () => socket.destroy());
+      }),
+    );
+  }
+  const fresh = async (): Promise<boolean> => {
+    const answers = await Promise.all([get({ ...inside, server: asked }), get({ ...inside, server: asked })]);
+    return answers.every(({ status }) => status === 200);
+  };
+  await eventually("all places are free again", fresh);
+  const live = await owner.live(inside.id);
+  await eventually("nothing keeps it awake but its process", () => !live.held);
 });
 
 test("a browser gets a small page that reloads itself while the sandbox is being resumed", async () => {
