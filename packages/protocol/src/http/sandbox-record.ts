@@ -89,12 +89,9 @@ export const sandboxRecordSchema = z
     on_expiry: onExpirySchema,
     idle_timeout: z.number().meta({ description: "Seconds." }),
     idle_seconds: z.number().nullable(),
-    busy_with: z
-      .array(z.string())
-      .nullable()
-      .meta({
-        description: "What keeps the sandbox from being idle; null: unknown, because this server does not run it.",
-      }),
+    busy_with: z.array(z.string()).nullable().meta({
+      description: "What keeps the sandbox from being idle; null: unknown, because this server does not run it.",
+    }),
     executing: z.boolean(),
     clients: z.number().int(),
     checkpoint: z.object({ name: z.string(), size_bytes: z.number().int(), created_at: timestampSchema }).nullable(),
