@@ -90,7 +90,7 @@ export const sandboxRecordSchema = z
     idle_timeout: z.number().meta({ description: "Seconds." }),
     idle_seconds: z.number().nullable(),
     busy_with: z.array(z.string()).nullable().meta({
-      description: "What keeps the sandbox from being idle; null: unknown, because this server does not run it.",
+      description: "Reasons why the sandbox is not idle, such as running processes; null: this server does not run it.",
     }),
     executing: z.boolean(),
     clients: z.number().int(),

@@ -235,13 +235,13 @@ export class LiveSandbox implements Sandbox {
   }
 
   isIdle(nowMs: number): boolean {
-    if (this.held || this.processes.busy) return false;
+    if (this.held || this.processes.busy.length > 0) return false;
     return this.#state === "running" && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
   }
 
   /** What keeps it from being idle, for people. */
   get busyWith(): string[] {
-    const running = this.processes.keepingAwake;
+    const running = this.processes.busy;
     const words = running.slice(0, SHOWN_PROCESSES).map(({ pid, traits, command }) => {
       const what = traits.execution ? "execution" : "process";
       return `${what} ${pid}${command === null ? "" : `: ${shortText(command.join(" "))}`}`;

@@ -118,7 +118,7 @@ export class PortVerbs extends Room<ManagerContext> {
     if (!this.context.backend(backend).capabilities.connect) {
       throw new SandboxerError("not_supported", `The backend ${backend} has no connections to ports inside.`);
     }
-    const release = running.hold(() => this.context.nowMs, "a connection to a port");
+    const release = running.hold(() => this.context.nowMs, `a connection to port ${port}`);
     try {
       return { connection: await this.#connect(running, port), release };
     } catch (error) {

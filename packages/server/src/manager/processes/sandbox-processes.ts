@@ -2,11 +2,17 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import { ManagedProcess, type ProcessHooks } from "./managed-process.ts";
 import { parseProcessKey, type ProcessTraits } from "./process-key.ts";
-import type { ProcessNote } from "./process-notes.ts";
 
 /** This many ended processes without a reader are remembered, with this much output. */
 const MAX_ENDED = 64;
 const MAX_ENDED_BYTES = 16 * 1024 * 1024;
+
+/** What a saved state knows of a process. */
+interface KnownFacts {
+  readonly id: string;
+  readonly command: readonly string[] | null;
+  readonly started_at: string | null;
+}
 
 type HooksOf = (traits: ProcessTraits) => ProcessHooks;
 
@@ -25,8 +31,8 @@ export class SandboxProcesses {
   }
 
   /** The processes came with a saved state: their commands and start times are in its records. */
-  recall(notes: Promise<readonly ProcessNote[]>): void {
-    const apply = (all: readonly ProcessNote[]): void => {
+  recall(notes: Promise<readonly KnownFacts[]>): void {
+    const apply = (all: readonly KnownFacts[]): void => {
       const byId = new Map(all.map((note) => [note.id, note]));
       for (const process of this.all) {
         const note = byId.get(process.id);
@@ -65,13 +71,9 @@ export class SandboxProcesses {
     return this.all.some((process) => process.running);
   }
 
-  /** The processes that keep the sandbox from being idle. */
-  get keepingAwake(): readonly ManagedProcess[] {
+  /** The running processes that keep the sandbox from being idle. */
+  get busy(): readonly ManagedProcess[] {
     return this.all.filter((process) => process.running && !this.#waiting.has(process));
-  }
-
-  get busy(): boolean {
-    return this.keepingAwake.length > 0;
   }
 
   /** The present processes only wait for requests, which keep the sandbox from being idle themselves. */

@@ -214,8 +214,9 @@ describe("time to live", () => {
     const paused = await http.create({ ttl: "1h", on_expiry: "delete" });
     const kept = await http.create({ ttl: "1h", on_expiry: "delete" });
     expect(await http.get(paused.id)).toMatchObject({ on_expiry: "delete" });
-    const gone = async (client: HttpClient, id: string): Promise<void> =>
-      expect.poll(async () => (await client.get(id)).state, PATIENCE).toBe("destroyed");
+    const gone = async (client: HttpClient, id: string): Promise<void> => {
+      await expect.poll(async () => (await client.get(id)).state, PATIENCE).toBe("destroyed");
+    };
     await gone(http, running.id);
 
     for (const { id } of [paused, kept]) await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
