@@ -88,6 +88,13 @@ export class ImageLibrary {
     });
   }
 
+  /** Makes sure that an image is here, without holding it. */
+  async prepare(name: string, options: CallOptions = {}): Promise<void> {
+    const present = await this.#find(this.#parse(name));
+    if (present === undefined || !(await exists(this.#folders.root(present))))
+      (await this.use(name, options)).release();
+  }
+
   /** Asks the registry, even if an image of this name is here. */
   async pull(name: string, options: CallOptions = {}): Promise<StoredImage> {
     return this.#added(await this.#pullOnce(this.#parse(name), options));

@@ -195,6 +195,17 @@ describe("a pull", () => {
     expect((await library.use(old.name)).digest).toBe(old.digest);
   });
 
+  it("can be made ahead, and what is here is then found without asking", async () => {
+    const registry = await FakeRegistry.start();
+    const library = await openLibrary(registry);
+    const name = registry.push(madeImage([await madeLayer([HELLO])]));
+    await library.prepare(name);
+    const asked = registry.requests.length;
+    await library.prepare(name);
+    await library.use(name);
+    expect(registry.requests.length).toBe(asked);
+  });
+
   it("pulls again when somebody removed the files of an image", async () => {
     const registry = await FakeRegistry.start();
     const library = await openLibrary(registry);

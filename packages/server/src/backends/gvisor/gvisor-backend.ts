@@ -85,7 +85,7 @@ export class GvisorBackend implements SandboxBackend {
   async probe(): Promise<Health> {
     const { engine, platform, defaultImage } = this.#options;
     try {
-      await this.#checkImage(defaultImage, {});
+      await this.#starter.images.prepare(defaultImage, {});
       const details = { version: engine.version, platform, cgroups: this.#machine.cgroups, image: defaultImage };
       return { ok: true, summary: `gVisor ${engine.version} on ${platform}`, details };
     } catch (error) {
@@ -144,15 +144,11 @@ export class GvisorBackend implements SandboxBackend {
   async #acquireFresh(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox> {
     this.#starter.check(request);
     // An invalid image fails here, and is not retried in the background.
-    await this.#checkImage(request.spec.image ?? this.#options.defaultImage, options);
+    await this.#starter.images.prepare(request.spec.image ?? this.#options.defaultImage, options);
     const taken = await this.#warm?.take(request, options);
     if (taken !== undefined) return this.#own(taken);
     await this.#makeRoom(options);
     return this.#own(await this.#starter.fresh(request, options));
-  }
-
-  async #checkImage(image: string, options: CallOptions): Promise<void> {
-    (await this.#starter.images.resolve(image, options)).release?.();
   }
 
   async #makeRoom({ signal }: CallOptions): Promise<void> {

@@ -50,6 +50,13 @@ export class ImageResolver {
     return this.#once(image);
   }
 
+  /** Fails if an image cannot be used; a missing one is pulled. */
+  async prepare(image: string, options: CallOptions): Promise<void> {
+    const { library } = this.#options;
+    if (library !== undefined && schemeOf(image) === undefined) await library.prepare(image, options);
+    else (await this.resolve(image, options)).release?.();
+  }
+
   /** The local engine's image comes first: it may be one that no registry has. */
   async #fromDocker(image: string, options: CallOptions): Promise<RootFilesystem> {
     const name = image.slice("docker:".length);
