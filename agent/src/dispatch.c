@@ -7,6 +7,7 @@
 #include "cursor.h"
 #include "files.h"
 #include "freeze.h"
+#include "identity.h"
 #include "input.h"
 #include "outbox.h"
 #include "output.h"
@@ -56,6 +57,7 @@ static const handler handlers[256] = {
     [0x30] = handle_process_table,
     [REQUEST_RESYNC] = handle_resync,
     [0x32] = handle_resync_token,
+    [0x33] = handle_user,
 };
 
 bool dispatch_while_quiesced(uint8_t type) {

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "heartbeat.h"
-#include "identity.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 #define START_TIMEOUT_MS 10000 /* a child that is stopped before execve must not stop the agent */
@@ -89,9 +88,11 @@ static int child(void *argument) {
     if (setsid() < 0) fail(report_fd, STEP_SETUP, errno);
     if (dup2(launch->input, 0) < 0 || dup2(launch->output, 1) < 0 || dup2(launch->error, 2) < 0) fail(report_fd, STEP_SETUP, errno);
     if (launch->terminal && ioctl(0, TIOCSCTTY, 0) != 0) fail(report_fd, STEP_SETUP, errno);
-    /* Set-user-ID programs of the root filesystem must not lead back to root. */
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    int error = identity_become(launch->uid, launch->gid);
+    /* Set-user-ID programs of the root filesystem must not lead back to root, unless root is allowed. */
+    if (!launch->gains) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    /* Who is root, or may become it. */
+    int error = launch->gains || launch->identity.uid == 0 ? identity_limit() : 0;
+    if (error == 0) error = identity_become(&launch->identity);
     if (error != 0) fail(report_fd, STEP_IDENTITY, error);
     if (chdir(*launch->folder == 0 ? "/" : launch->folder) != 0) fail(report_fd, STEP_FOLDER, errno);
     fail(report_fd, STEP_PROGRAM, run_program(launch));

@@ -4,12 +4,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "identity.h"
+
 struct launch {
     /* what to run */
     char **arguments, **environment; /* NULL-terminated */
     const char *folder;
-    uid_t uid;
-    gid_t gid;
+    struct identity identity;
+    bool gains; /* set-user-ID programs work */
     bool terminal;
     int input, output, error; /* become 0, 1 and 2 */
     /* where a failure came from */

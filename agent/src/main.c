@@ -18,6 +18,7 @@
 #include "outbox.h"
 #include "output.h"
 #include "protocol.h"
+#include "readonly.h"
 #include "reaper.h"
 #include "restored.h"
 #include "session.h"
@@ -74,6 +75,7 @@ static int grow_pipes(void) {
 
 int main(int count, char **arguments) {
     if (count == 2 && strcmp(arguments[1], "grow-pipe") == 0) return grow_pipes();
+    if (count > 2 && strcmp(arguments[1], "read-only") == 0) return run_read_only(arguments + 2);
     prepare();
     for (;;) {
         bool more_requests = inbox_serve();

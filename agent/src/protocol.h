@@ -11,6 +11,7 @@
 
 #define USER_ID 1000u
 #define USER_GROUP 1000u
+#define USER_FOLDER "/workspace"
 
 enum {
     REPLY_OK = 0x80,

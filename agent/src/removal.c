@@ -47,7 +47,7 @@ static int start_removal(uint32_t request, bool as_root, const char *path) {
     pid_t pid = fork();
     if (pid < 0) return errno;
     if (pid == 0) {
-        int error = as_root ? 0 : identity_become(USER_ID, USER_GROUP);
+        int error = as_root ? 0 : identity_become(identity_user());
         _exit(error != 0 ? error : remove_tree(path));
     }
     *removal = (struct removal){.pid = pid, .request = request};

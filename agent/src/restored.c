@@ -20,7 +20,7 @@
 #include "session.h"
 
 #define FOLDER "/run/sandboxer"
-#define HOOK "/workspace/.sandboxer/restored"
+#define HOOK ".sandboxer/restored"
 
 static void refused(const char *step) { report("%s: %s", step, strerror(errno)); }
 
@@ -55,17 +55,21 @@ void restored_prepare(void) {
 }
 
 static void run_hook(uint64_t generation) {
+    const char *folder = identity_folder();
+    char program[4096], home[4096];
+    int size = snprintf(program, sizeof program, "%s/%s", folder, HOOK);
     struct stat status;
-    if (lstat(HOOK, &status) != 0) return;
+    if (size >= (int)sizeof program || lstat(program, &status) != 0) return;
+    snprintf(home, sizeof home, "HOME=%s", folder);
     char variable[64];
     snprintf(variable, sizeof variable, "SANDBOXER_GENERATION=%" PRIu64, generation);
-    char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", home[] = "HOME=/workspace", program[] = HOOK;
+    char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
     char *arguments[] = {program, NULL}, *environment[] = {path, home, variable, NULL};
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    struct launch hook = {.arguments = arguments, .environment = environment, .folder = "/workspace", .uid = USER_ID, .gid = USER_GROUP, .input = nowhere, .output = nowhere, .error = nowhere};
+    struct launch hook = {.arguments = arguments, .environment = environment, .folder = folder, .identity = *identity_user(), .input = nowhere, .output = nowhere, .error = nowhere};
     pid_t pid;
     int error = nowhere < 0 ? errno : launch(&hook, &pid);
-    if (error != 0) report("%s (%s): %s", hook.failed_step == NULL ? "opening /dev/null" : hook.failed_step, HOOK, strerror(error));
+    if (error != 0) report("%s (%s): %s", hook.failed_step == NULL ? "opening /dev/null" : hook.failed_step, program, strerror(error));
     if (nowhere >= 0) close(nowhere);
 }
 

@@ -18,6 +18,9 @@
 
 #define FLAG_TERMINAL 1u
 #define FLAG_NO_INPUT 2u
+#define FLAG_GROUPS 4u
+#define FLAG_GAINS 8u
+#define FLAGS (FLAG_TERMINAL | FLAG_NO_INPUT | FLAG_GROUPS | FLAG_GAINS)
 #define KEY_MAXIMUM 256u
 
 struct spawn {
@@ -41,24 +44,26 @@ static void take_spawn(struct cursor *payload, struct spawn *spawn) {
     spawn->flags = take_u8(payload);
     spawn->rows = take_u16(payload);
     spawn->columns = take_u16(payload);
-    spawn->launch.uid = take_u32(payload);
-    spawn->launch.gid = take_u32(payload);
+    spawn->launch.identity.uid = take_u32(payload);
+    spawn->launch.identity.gid = take_u32(payload);
     spawn->key = take_str(payload);
     spawn->launch.folder = take_str(payload);
     spawn->launch.arguments = take_list(payload);
     spawn->launch.environment = take_list(payload);
+    if ((spawn->flags & FLAG_GROUPS) != 0) take_groups(payload, &spawn->launch.identity);
+    spawn->launch.gains = (spawn->flags & FLAG_GAINS) != 0;
     spawn->launch.terminal = (spawn->flags & FLAG_TERMINAL) != 0;
 }
 
 static int check(const struct spawn *spawn) {
-    if ((spawn->flags & ~(FLAG_TERMINAL | FLAG_NO_INPUT)) != 0 || spawn->launch.arguments[0] == NULL) return EINVAL;
+    if ((spawn->flags & ~FLAGS) != 0 || spawn->launch.arguments[0] == NULL) return EINVAL;
     if (strlen(spawn->key) > KEY_MAXIMUM) return ENAMETOOLONG;
     for (char **variable = spawn->launch.environment; *variable != NULL; variable++) {
         const char *equals = strchr(*variable, '=');
         if (equals == NULL || equals == *variable) return EINVAL;
     }
-    /* Root inside the sandbox could reach into the agent. */
-    if (getpid() == 1 && spawn->launch.uid == 0) return EPERM;
+    /* Root inside the sandbox can end the agent. A host that accepts this names its groups. */
+    if (getpid() == 1 && spawn->launch.identity.uid == 0 && (spawn->flags & FLAG_GROUPS) == 0) return EPERM;
     return frozen() ? EBUSY : 0;
 }
 
@@ -70,12 +75,12 @@ static int open_pipe(struct spawn *spawn, int number, bool reading) {
     spawn->theirs[number] = ends[reading ? 0 : 1];
     fcntl(spawn->ours[number], F_SETFL, O_NONBLOCK);
     /* Lets the process open /dev/stdout and the like. If the kernel refuses, only that does not work. */
-    if (getuid() == 0 && fchown(spawn->theirs[number], spawn->launch.uid, spawn->launch.gid) != 0) return 0;
+    if (getuid() == 0 && fchown(spawn->theirs[number], spawn->launch.identity.uid, spawn->launch.identity.gid) != 0) return 0;
     return 0;
 }
 
 static int open_terminal(struct spawn *spawn) {
-    int error = terminal_open(&spawn->ours[1], &spawn->theirs[1], spawn->launch.uid, spawn->launch.gid, spawn->rows, spawn->columns);
+    int error = terminal_open(&spawn->ours[1], &spawn->theirs[1], spawn->launch.identity.uid, spawn->launch.identity.gid, spawn->rows, spawn->columns);
     if (error != 0) return error;
     /* Input has a descriptor of its own, so that ending it is the same as with a pipe. */
     if ((spawn->flags & FLAG_NO_INPUT) == 0) spawn->ours[0] = fcntl(spawn->ours[1], F_DUPFD_CLOEXEC, 3);
@@ -154,5 +159,6 @@ int handle_spawn(uint32_t request, struct cursor *payload) {
     }
     free(spawn.launch.arguments);
     free(spawn.launch.environment);
+    free(spawn.launch.identity.groups);
     return result;
 }

@@ -82,6 +82,48 @@ test.skipIf(unavailable)("RESTORED gives the copy its own identity and runs the 
   expect(await read(agent, "/run/sandboxer/generation")).toBe("13\n");
 });
 
+test.skipIf(unavailable)("root needs a host that names its groups, and cannot administer the system", async () => {
+  const agent = await start();
+  await expect(agent.spawn(["true"], { uid: 0 })).rejects.toThrow("1:");
+  const { id } = await agent.shell("id -u; id -G; grep CapBnd /proc/self/status; umount /tmp 2>&1", {
+    uid: 0,
+    groups: [4, 27],
+  });
+  await agent.exit(id);
+  const [uid, groups, bounding, mounting] = agent.text(id).split("\n");
+  expect([uid, groups]).toEqual(["0", "0 4 27"]);
+  expect((BigInt(`0x${bounding?.split("\t")[1]}`) >> 21n) & 1n).toBe(0n);
+  expect(mounting).toMatch(/not permitted|must be superuser|denied|not mounted/);
+  expect(await agent.spawn(["id"], { uid: 1000, groups: [] })).toMatchObject({ existed: false });
+  await agent.ping();
+});
+
+test.skipIf(unavailable)("USER says whose files and whose hook it is", async () => {
+  const agent = await start();
+  const user = (uid: number, groups: number[], folder: string): Promise<Buffer> =>
+    agent.call(Type.user, u32(uid), u32(uid), u32(groups.length), ...groups.map(u32), str(folder));
+  await user(1234, [5, 6], "/tmp/home");
+  await agent.call(Type.fileMkdir, u8(0), u8(1), u32(0o755), str("/tmp/home/.sandboxer"));
+  await write(agent, "/tmp/home/.sandboxer/restored", "#!/bin/sh\necho $(id -u) $(id -G) $HOME $(pwd) > hook\n", 0o755);
+  await agent.call(Type.restored, u64(1n), str(""), str(""));
+  await expect.poll(() => read(agent, "/tmp/home/hook").catch(() => "")).toBe("1234 1234 5 6 /tmp/home /tmp/home\n");
+  const { id } = await agent.shell("stat -c %u:%g /tmp/home");
+  await agent.exit(id);
+  expect(agent.text(id)).toBe("1234:1234\n");
+  await user(0, [], "/");
+  await write(agent, "/etc/roots", "", 0o600);
+  expect(await read(agent, "/etc/roots")).toBe("");
+  // Nothing changes by a request that is not whole.
+  for (const parts of [
+    [u32(1)],
+    [u32(1), u32(1), u32(2), u32(3), str("/")],
+    [u32(1), u32(1), u32(2 ** 31), str("/")],
+  ]) {
+    expect(await agent.failure(Type.user, ...parts)).toBe(74);
+  }
+  expect(await agent.failure(Type.user, u32(1), u32(1), u32(0), str("here"))).toBe(22);
+});
+
 test.skipIf(unavailable)("what it spawns can neither be root nor reach the agent", async () => {
   const agent = await start();
   await expect(agent.spawn(["true"], { uid: 0 })).rejects.toThrow("1:");

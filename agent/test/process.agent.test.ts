@@ -37,7 +37,7 @@ test("the program is found in the PATH of the request; failures carry their errn
   expect(await fail("/etc/passwd", ["true"], ["PATH=/usr/bin"])).toBe(20);
   expect(await fail("/", [], ["PATH=/usr/bin"])).toBe(22);
   expect(await fail("/", ["true"], ["NOTAVARIABLE"])).toBe(22);
-  expect(await fail("/", ["true"], [], 8)).toBe(22);
+  expect(await fail("/", ["true"], [], 16)).toBe(22);
   expect(await fail("/", ["true"], [], 0, "k".repeat(257))).toBe(36);
   await expect(agent.spawn(["no-such-program"])).rejects.toThrow("no-such-program");
   expect(await agent.processes()).toEqual([]);

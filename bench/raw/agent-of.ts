@@ -4,9 +4,9 @@ import type { RawContainer } from "./raw-container.ts";
 /** Talks to the agent that is PID 1 of a raw container. */
 export function agentOf(container: RawContainer): AgentClient {
   return new AgentClient(container.input, container.output, {
-    user: { uid: 1000, gid: 1000 },
-    env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/workspace", LANG: "C.UTF-8" },
-    workingFolder: "/workspace",
+    users: { rootInside: false },
+    baseEnv: { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8" },
+    env: {},
     heartbeatMs: 0,
     onFailure: () => {},
     onEnd: () => {},

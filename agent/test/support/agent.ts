@@ -16,6 +16,8 @@ export type SpawnOptions = {
   rows?: number;
   columns?: number;
   uid?: number;
+  /** Supplementary groups; absent: the request has none. */
+  groups?: readonly number[];
   open?: boolean;
 };
 
@@ -113,7 +115,7 @@ export class TestAgent {
     parameters: readonly string[],
     options: SpawnOptions = {},
   ): Promise<{ id: number; pid: number; existed: boolean }> {
-    const flags = (options.terminal ? 1 : 0) | (options.input === false ? 2 : 0);
+    const flags = (options.terminal ? 1 : 0) | (options.input === false ? 2 : 0) | (options.groups ? 4 : 0);
     const environment = options.environment ?? ["PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TERM=xterm"];
     const uid = options.uid ?? userId;
     const reader = new Reader(
@@ -128,6 +130,7 @@ export class TestAgent {
         str(options.folder ?? "/"),
         list(parameters),
         list(environment),
+        ...(options.groups ? [u32(options.groups.length), ...options.groups.map(u32)] : []),
       ),
     );
     const result = { id: reader.u32(), pid: reader.u32(), existed: reader.u8() === 1 };

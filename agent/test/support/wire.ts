@@ -42,6 +42,7 @@ export const Type = {
   processTable: 0x30,
   resync: 0x31,
   resyncToken: 0x32,
+  user: 0x33,
 } as const;
 
 export const u8 = (value: number): Buffer => Buffer.from([value]);

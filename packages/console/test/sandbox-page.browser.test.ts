@@ -161,6 +161,13 @@ test("code runs in each language, with both streams, its exit code and a way to 
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await third.getByText("ended by SIGTERM").waitFor();
 
+  await code.fill("echo $HOME");
+  await page.getByLabel("User", { exact: true }).fill("root");
+  await code.press("Control+Enter");
+  const fourth = page.getByRole("article", { name: "Run 4" });
+  await fourth.getByText("exit code 0").waitFor();
+  expect(await fourth.getByRole("log").innerText()).toContain("/root");
+
   await first.getByRole("button", { name: "Edit again" }).click();
   expect(await code.inputValue()).toContain("onerror");
   // Tab indents; after Escape it leaves.

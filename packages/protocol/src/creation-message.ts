@@ -24,6 +24,12 @@ export const environmentSchema = boundedRecord(
   { entries: 256, kib: 256 },
 );
 
+/** A user inside a sandbox: a name or a number, optionally with a group. */
+export const userSchema = z
+  .string()
+  .max(256)
+  .regex(/^[\w.][\w.@$-]*(:[\w.][\w.@$-]*)?$/, "must be a user, such as root, 1000 or www-data:www-data");
+
 /**
  * The first message on `/create`. Unknown fields are ignored and logged. Missing ones are off, or come from the
  * profile.
@@ -39,6 +45,7 @@ export const creationMessageSchema = z.object({
   backend: z.string().optional(),
   profile: z.string().optional(),
   image: z.string().min(1).max(4096).optional(),
+  user: userSchema.optional(),
   env: environmentSchema.optional(),
   labels: labelsSchema.optional(),
   resources: resourcesSchema.optional(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { environmentSchema, resourcesSchema } from "./creation-message.ts";
+import { environmentSchema, resourcesSchema, userSchema } from "./creation-message.ts";
 import { tryParseDurationMs } from "./duration.ts";
 import { onExpirySchema, durationSchema, labelsSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
@@ -76,6 +76,8 @@ export const profileSchema = z
     ttl: ttlSchema.optional(),
     resources: z.strictObject(resourcesSchema.shape).optional(),
     image: z.string().min(1).max(4096).optional(),
+    /** Of programs and files inside. */
+    user: userSchema.optional(),
     env: environmentSchema.optional(),
     inputs: z.record(inputNameSchema, inputSchema).optional(),
     /** Run once in the new sandbox, in this order. */

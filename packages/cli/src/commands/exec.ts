@@ -1,5 +1,5 @@
 import { defineCommand } from "../define-command.ts";
-import { addExecOptions, execEnvOption, readExecOptions } from "../options/exec.ts";
+import { addExecOptions, execEnvOption, readExecOptions, userOption } from "../options/exec.ts";
 
 export const execCommand = defineCommand({
   arguments: "<sandbox> [command...]",
@@ -7,6 +7,7 @@ export const execCommand = defineCommand({
   examples: [
     "sandboxer exec web -- python3 -c 'print(6 * 7)'",
     "sandboxer exec -it web -- bash",
+    "sandboxer exec --user root web -- apt-get install -y jq",
     "tar c . | sandboxer exec -i web -- tar x -C /tmp",
   ],
   details:
@@ -16,6 +17,7 @@ export const execCommand = defineCommand({
   options: (command) =>
     addExecOptions(command)
       .addOption(execEnvOption())
+      .addOption(userOption())
       .option("-d, --detach", "start the process in the background and print its id")
       .option("--no-wake", "fail if the sandbox is paused, instead of resuming it"),
   async run(run) {

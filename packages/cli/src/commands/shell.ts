@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { defineCommand } from "../define-command.ts";
-import { addTerminalOptions, execEnvOption } from "../options/exec.ts";
+import { addTerminalOptions, execEnvOption, userOption } from "../options/exec.ts";
 import { parseDetachKeys } from "../terminal/detach-keys.ts";
 
 /** The best shell that the sandbox has. */
@@ -20,6 +20,7 @@ export const shellCommand = defineCommand({
   options: (command) =>
     addTerminalOptions(command)
       .addOption(execEnvOption())
+      .addOption(userOption())
       .option("-w, --cwd <PATH>", "working directory")
       .option("--no-wake", "fail if the sandbox is paused, instead of resuming it"),
   async run(run) {
@@ -30,6 +31,7 @@ export const shellCommand = defineCommand({
     }
     const detachKeys = parseDetachKeys(run.text("detachKeys") ?? "");
     const cwd = run.text("cwd");
+    const user = run.text("user");
     const { openSandbox } = await import("../process/open-sandbox.ts");
     const { runProcess } = await import("../process/run-process.ts");
     const command = run.rest(1);
@@ -40,6 +42,7 @@ export const shellCommand = defineCommand({
       command: command.length === 0 ? SHELL : command,
       env: run.value<Record<string, string>>("env") ?? {},
       ...(cwd === undefined ? {} : { cwd }),
+      ...(user === undefined ? {} : { user }),
     });
   },
 });

@@ -34,6 +34,9 @@ export function addExecOptions(command: Command): Command {
   );
 }
 
+/** For commands that start a process in an existing sandbox. `run` has the same option for its new sandbox. */
+export const userOption = (): Option => new Option("-u, --user <USER>", "user inside, such as root");
+
 export const execEnvOption = (): Option => pairOption("-e, --env <KEY=VALUE>", "environment variable");
 
 export async function readExecOptions(run: Run, argv: readonly string[]): Promise<ExecPlan> {
@@ -48,12 +51,14 @@ export async function readExecOptions(run: Run, argv: readonly string[]): Promis
   if (tty && run.json) throw new SandboxerError("bad_request", "--json and -t cannot be used together.");
   const timeoutMs = run.number("timeout");
   const cwd = run.text("cwd");
+  const user = run.text("user");
   return {
     command: await commandOf(run, argv),
     stdin,
     tty,
     detachKeys: parseDetachKeys(run.text("detachKeys") ?? ""),
     ...(cwd === undefined ? {} : { cwd }),
+    ...(user === undefined ? {} : { user }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   };
 }

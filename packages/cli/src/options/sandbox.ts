@@ -83,6 +83,7 @@ export function addCreateOptions(command: Command): Command {
     .option("-p, --profile <PROFILE>", "profile to create it from")
     .option("-b, --backend <BACKEND>", "backend")
     .option("--image <IMAGE>", "root filesystem, such as python:3.12-slim")
+    .option("-u, --user <USER>", "user of its programs and files, such as root")
     .option("--entrypoint", "start the image's entrypoint and command in the background")
     .option("-k, --key <KEY>", "use the sandbox with this key, or create it")
     .option("--from <NAME>", "start from a named filesystem snapshot")
@@ -113,6 +114,7 @@ export function readCreateOptions(run: Run): CreateBody {
       backend: run.text("backend"),
       image: run.text("image"),
       entrypoint: run.flag("entrypoint") ? true : undefined,
+      user: run.text("user"),
       key: run.text("key"),
       filesystem_snapshot_name: run.text("from"),
       network: run.value<"none" | "sandbox">("network"),

@@ -43,6 +43,7 @@ export function formatSandbox(sandbox: SandboxRecord): string {
     backend: sandbox.backend,
     profile: sandbox.profile,
     image: sandbox.image,
+    user: sandbox.user,
     key: sandbox.key,
     labels: pairs(sandbox.labels),
     network: sandbox.network,

@@ -13,6 +13,7 @@ export interface ExecPlan {
   readonly tty: boolean;
   readonly detachKeys: Uint8Array;
   readonly cwd?: string;
+  readonly user?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
 }
@@ -25,10 +26,11 @@ export async function startProcess(
   plan: ExecPlan,
   detach: boolean,
 ): Promise<SandboxProcess> {
-  const { command, stdin, tty, cwd, env, timeoutMs } = plan;
+  const { command, stdin, tty, cwd, user, env, timeoutMs } = plan;
   const term = run.io.env["TERM"];
   return sandbox.spawn(command, {
     cwd,
+    user,
     timeoutMs,
     detach,
     env: { ...(tty && term ? { TERM: term } : {}), ...env },

@@ -44,6 +44,7 @@ test("--json has each thing with state, need and remedy", async () => {
   expect(named["store"]).toMatchObject({ state: "found", message: expect.stringContaining("hard links") });
   expect(named["go"]).toMatchObject({ needed: false });
   expect(named["network for sandboxes"]).toMatchObject({ state: "unknown", needed: false });
+  expect(named["root inside"]).toMatchObject({ state: "unknown", needed: false });
   expect(named["disk space"]).toMatchObject({ needed: true, version: expect.stringMatching(/GiB$/) });
 });
 

@@ -33,6 +33,20 @@ test("options before the command are ours, those behind it are its own", async (
   });
 });
 
+test("--user names the user of a command, and of a sandbox", async () => {
+  const cli = await startCli();
+  await cli.id(["create", "--name", "web"]);
+  expect((await cli(["exec", "--user", "root", "web", "--", "printenv", "HOME"])).out).toBe("/root\n");
+  expect((await cli(["exec", "web", "--", "printenv", "HOME"])).out).toBe("/workspace\n");
+  expect((await cli(["run", "--user", "root", "--", "printenv", "HOME"])).out).toBe("/root\n");
+  await cli.id(["create", "--name", "rooted", "-u", "root"]);
+  expect((await cli(["exec", "rooted", "--", "printenv", "HOME"])).out).toBe("/root\n");
+  expect(await cli(["exec", "-u", "nope", "web", "--", "true"])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('The sandbox has no user "nope".') as string,
+  });
+});
+
 test("our own failures: the table's code, a line on stderr, or a code of choice", async () => {
   const cli = await startCli();
   const failed = await cli(["exec", "nosuch", "--", "true"]);

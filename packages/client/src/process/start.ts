@@ -12,6 +12,8 @@ export interface SpawnOptions extends CallOptions, WatchOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Absolute; default: the sandbox's working folder. */
   readonly cwd?: string | undefined;
+  /** A user inside, such as `root`; default: the sandbox's user. */
+  readonly user?: string | undefined;
   /** Written at the start; then stdin is closed. Without it, stdin is open. */
   readonly stdin?: Bytes | undefined;
   /** Runs it in a terminal; then all output is stdout. */
@@ -37,11 +39,12 @@ const INLINE_STDIN_CHARACTERS = 64 * 1024;
 
 /** The request for a process whose output is read over its own connection. */
 export function execBody(command: Command, options: SpawnOptions): ExecBody {
-  const { env, cwd, stdin, pty, timeoutMs, detach } = options;
+  const { env, cwd, user, stdin, pty, timeoutMs, detach } = options;
   return {
     ...what(command),
     ...(env === undefined ? {} : { env }),
     ...(cwd === undefined ? {} : { cwd }),
+    ...(user === undefined ? {} : { user }),
     ...(isInline(stdin) ? { stdin } : {}),
     ...(pty === undefined ? {} : { pty: { rows: pty.rows, columns: pty.columns } }),
     ...(timeoutMs === undefined ? {} : { timeout: timeoutMs / 1000 }),

@@ -61,14 +61,14 @@ export const processSpellings = {
       id,
       { method: "DELETE", path: pathOf(process, "") },
     ),
-  run: (id: string, language: string, code: string): Spellings =>
+  run: (id: string, language: string, code: string, user: string | undefined): Spellings =>
     spell(
-      ["exec", id, "--language", language, "--code", code],
+      ["exec", ...(user === undefined ? [] : ["--user", user]), id, "--language", language, "--code", code],
       [
-        `const { stdout, stderr, exitCode } = await sandbox.exec({ language: ${literal(language)}, code: ${literal(code)} });`,
+        `const { stdout, stderr, exitCode } = await sandbox.exec({ language: ${literal(language)}, code: ${literal(code)} }${user === undefined ? "" : `, { user: ${literal(user)} }`});`,
         "console.log(exitCode, stdout, stderr);",
       ],
       id,
-      { method: "POST", path: "/exec", body: { language, code } },
+      { method: "POST", path: "/exec", body: { language, code, ...(user === undefined ? {} : { user }) } },
     ),
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { environmentSchema, resourcesSchema } from "../creation-message.ts";
+import { environmentSchema, resourcesSchema, userSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
 import { portsSchema } from "../port.ts";
 import { retentionSchema } from "../retention.ts";
@@ -21,6 +21,9 @@ export const createRequestSchema = z
     profile: z.string().min(1).max(128).optional(),
     backend: z.string().min(1).max(64).optional(),
     image: z.string().min(1).max(4096).optional(),
+    user: userSchema.optional().meta({
+      description: "User of its programs and files: NAME, UID, NAME:GROUP. Default: the image's user, then uid 1000.",
+    }),
     inputs: inputsSchema.optional(),
     env: environmentSchema.optional(),
     labels: labelsSchema.optional(),

@@ -74,6 +74,7 @@ export const sandboxRecordSchema = z
     backend: z.string(),
     profile: z.string().nullable(),
     image: z.string().nullable(),
+    user: z.string().nullable().default(null).meta({ description: "null: the image's user, then uid 1000." }),
     labels: shownLabelsSchema,
     key: z.string().nullable(),
     /** The hash of its settings: a key with another one means another sandbox. */

@@ -131,6 +131,10 @@ export interface Capabilities {
   readonly network: boolean;
   /** Whether CPU, memory, process and disk limits are enforced. */
   readonly limits: boolean;
+  /** Whether programs can run as any user inside; absent: only as one. */
+  readonly users?: boolean;
+  /** Whether that user may be root; absent: no. */
+  readonly root?: boolean;
   /** Whether it runs on the operator's own machines. */
   readonly selfHosted: boolean;
   /** Whether its sandboxes outlive the server; `tryResume` finds them again by their id. */

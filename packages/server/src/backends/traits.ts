@@ -22,14 +22,14 @@ const CONTAINER: Capabilities = {
 
 export const GVISOR = {
   name: "gvisor",
-  capabilities: { ...CONTAINER, snapshot: "full", outlivesServer: false },
+  capabilities: { ...CONTAINER, snapshot: "full", outlivesServer: false, users: true },
   loads: ["gvisor-checkpoint", "workspace-tar"],
   keeps: AGENT_FILES,
 } satisfies Traits;
 
 export const DOCKER = {
   name: "docker",
-  capabilities: CONTAINER,
+  capabilities: { ...CONTAINER, users: true },
   loads: ["docker-image-tar", "docker-checkpoint", "workspace-tar"],
   keeps: AGENT_FILES,
 } satisfies Traits;

@@ -105,6 +105,7 @@ async function prepareGvisorBackend(
   const agent = { path: agentPath, sha256: agentSha256 };
   const engines = new EngineLibrary(context, agent, { ...engine, platform }, { fetch: config.fetchEngines });
   const { GvisorBackend } = await import("../backends/gvisor/gvisor-backend.ts");
+  if (config.rootInside.gvisor) await warnOfNoRoot(agentPath, report);
   const { RunDirectory, recoverRunDirectories } = await import("../backends/gvisor/run-directory.ts");
   const network = await networkSupport(config, engine.version, report);
   const runParent = join(dataDirectory, "run");
@@ -129,6 +130,7 @@ async function prepareGvisorBackend(
         defaultResources: defaultResources(config),
         allMemoryBytes: sandboxesMemory(config),
         network,
+        rootInside: config.rootInside.gvisor,
         // A server that hangs cannot freeze anything; the agents then do, before others may take over.
         heartbeatMs: heartbeatMs(config),
         dozeAfterMs: config.dozeAfterMs,
@@ -153,6 +155,11 @@ async function prepareGvisorBackend(
       };
     },
   };
+}
+
+async function warnOfNoRoot(agentPath: string, report: ReportStep): Promise<void> {
+  const { canSeal, NO_SEAL } = await import("../backends/gvisor/seal.ts");
+  if (!(await canSeal(agentPath))) report({ name: "root", state: "failed", message: NO_SEAL, elapsedMs: 0 });
 }
 
 /** Logs at the start what requests would otherwise find out first. */

@@ -22,6 +22,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     maxPreviews: "1000",
     wakeTimeoutMs: "1m",
     allowNetwork: "false",
+    rootInside: "gvisor",
     dockerHost: "unix:///var/run/docker.sock",
     dockerImage: "node:24-bookworm",
     dockerNetwork: "bridge",

@@ -44,6 +44,7 @@ export const configSchema = z.object({
   httpsProxy: z.string().trim().min(1).optional(),
   noProxy: z.string().trim().min(1).optional(),
   allowNetwork: yesOrNo(),
+  rootInside: rootInside(),
   // Docker itself supports more kinds of addresses; unsupported ones are refused when they are used.
   dockerHost: z.string().trim().min(1),
   dockerImage: z.string().trim().min(1),
@@ -269,6 +270,15 @@ function path() {
     .string()
     .min(1)
     .transform((text) => resolve(text));
+}
+
+/** Backends, or off. */
+function rootInside() {
+  return list()
+    .refine((entries) => entries.every((entry) => /^(gvisor|docker)$/.test(entry)) || entries.join() === "off", {
+      message: "must be gvisor, docker, gvisor,docker or off",
+    })
+    .transform((entries) => ({ gvisor: entries.includes("gvisor"), docker: entries.includes("docker") }));
 }
 
 /** Paths on the engine's machine, which may be another one. */

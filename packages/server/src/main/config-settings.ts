@@ -114,6 +114,11 @@ export const SETTINGS = {
     "SANDBOXER_ALLOW_NETWORK",
     "give network access to sandboxes that request it (default off)",
   ),
+  rootInside: setting(
+    "--root-inside <BACKENDS>",
+    "SANDBOXER_ROOT_INSIDE",
+    "backends whose sandboxes may run programs as root: gvisor, docker, gvisor,docker or off (default gvisor)",
+  ),
   dockerHost: setting(
     "--docker-host <URL>",
     "DOCKER_HOST",

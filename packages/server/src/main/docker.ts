@@ -27,7 +27,7 @@ export async function prepareDockerBackend(
 export function dockerProvider(config: ServerConfig, defaults: DockerDefaults, fateOf: FateOf): BackendProvider {
   return {
     ...DOCKER,
-    capabilities: { ...DOCKER.capabilities, network: config.allowNetwork },
+    capabilities: { ...DOCKER.capabilities, network: config.allowNetwork, root: config.rootInside.docker },
     open: async () => {
       await recover(config, fateOf);
       const agentPath = await findAgentPath(config, () => {});
@@ -64,6 +64,7 @@ async function open(
     runtime: config.dockerRuntime,
     network: config.allowNetwork ? config.dockerNetwork : undefined,
     allowedMounts: config.dockerMounts,
+    rootInside: config.rootInside.docker,
   });
 }
 

@@ -6,6 +6,7 @@ import {
   storedMessageSchema,
   storedTextSchema,
   storedWordsSchema,
+  userSchema,
   type About,
   type Head,
 } from "@sandboxer/protocol";
@@ -19,6 +20,7 @@ const amount = z.number().positive().exactOptional();
 /** Every field of a spec has a row here, so that none is lost in the store. */
 const storedSpecSchema = z.object({
   image: storedTextSchema.exactOptional(),
+  user: userSchema.exactOptional(),
   env: words,
   resources: z
     .object({

@@ -40,6 +40,7 @@ export function applyProfile(profile: Profile, request: CreateRequestBody): Appl
       profile: profile.name,
       backend,
       image: request.image ?? profile.image,
+      user: request.user ?? profile.user,
       inputs: mergeInputs(profile, request.inputs ?? {}),
       env,
       labels: { ...profile.labels, ...request.labels },

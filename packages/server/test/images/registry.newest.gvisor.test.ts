@@ -73,6 +73,8 @@ describeGvisor("images of a registry", (engine) => {
       "--config.entrypoint=sh",
       "--config.cmd=-c",
       "--config.cmd=true",
+      "--config.user=1234:55",
+      "--config.workingdir=/srv/app",
     ];
     umoci("config", "--image", `${layout}:latest`, ...config);
     const to = `docker://${registry?.host}/team/tool:1`;
@@ -90,14 +92,21 @@ describeGvisor("images of a registry", (engine) => {
     await registry?.stop();
   });
 
-  const LOOK = shell('echo "$GREETING"; cat /opt/link; ls /etc/old 2>/dev/null || echo removed; cat /etc/kind');
-  const SEEN = "hello one\none\nremoved\nbusybox\n";
+  const LOOK = shell(
+    'echo "$GREETING"; cat /opt/link; ls /etc/old 2>/dev/null || echo removed; cat /etc/kind; echo $(id -u):$(id -g) $(pwd)',
+  );
+  const seen = (version: string): string => `hello ${version}\n${version}\nremoved\nbusybox\n1234:55 /srv/app\n`;
+  const SEEN = seen("one");
 
   test("a sandbox runs in it, and another server with an empty cache resumes it by its digest", async (context) => {
     needTools(context);
     const handle = await fixture.acquire({ image: "team/tool:1" });
     expect((await run(handle, LOOK)).stdout).toBe(SEEN);
     expect(handle.imageCommand).toEqual(["sh", "-c", "true"]);
+    // Files are those of its user, in the folder that portable captures take.
+    await handle.files.write("/srv/app/file", Buffer.from("mine"));
+    expect(await handle.files.stat("/srv/app/file")).toMatchObject({ uid: 1234, gid: 55 });
+    expect(await handle.workspaceFolder?.()).toBe("/srv/app");
     // In use.
     expect((await images.prune()).removed).toEqual([]);
     await start(handle, COUNTER);
@@ -127,7 +136,7 @@ describeGvisor("images of a registry", (engine) => {
       expect((await run(withFiles, shell("cat /workspace/mine"))).stdout).toBe("kept\n");
       await withFiles.destroy();
       const fresh = await other.backend.acquire(newRequest(spec));
-      expect((await run(fresh, LOOK)).stdout).toBe("hello two\ntwo\nremoved\nbusybox\n");
+      expect((await run(fresh, LOOK)).stdout).toBe(seen("two"));
       await fresh.destroy();
     } finally {
       await other.close();

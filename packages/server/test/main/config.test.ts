@@ -20,6 +20,7 @@ test("without flags and environment there is no store and the address is loopbac
     platform: "auto",
     image: "host",
     allowNetwork: false,
+    rootInside: { gvisor: true, docker: false },
     dataDirectory: "/home/ada/.local/share/sandboxer",
     cacheDirectory: "/home/ada/.cache/sandboxer",
     leaseTtlMs: 15_000,
@@ -55,6 +56,14 @@ test("a flag wins over the environment, and the environment over the default", (
 
 test("an empty variable counts as not set", () => {
   expect(parse({}, { PORT: "", CHECKPOINT_AND_RESTORE_PATH: "" })).toMatchObject({ port: 8080 });
+});
+
+test("root inside is a list of backends, or off", () => {
+  expect(parse({ rootInside: "off" }).rootInside).toEqual({ gvisor: false, docker: false });
+  expect(parse({}, { SANDBOXER_ROOT_INSIDE: "gvisor, docker" }).rootInside).toEqual({ gvisor: true, docker: true });
+  for (const text of ["yes", "off,gvisor", "daytona"]) {
+    expect(() => parse({ rootInside: text })).toThrow("must be gvisor, docker, gvisor,docker or off");
+  }
 });
 
 test("a network is allowed by the flag or the environment, and by nothing that is unclear", () => {

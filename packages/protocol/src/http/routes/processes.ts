@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { environmentSchema } from "../../creation-message.ts";
+import { environmentSchema, userSchema } from "../../creation-message.ts";
 import { languageSchema } from "../../client-message.ts";
 import { flagSchema, pageOf } from "../common.ts";
 import {
@@ -29,6 +29,9 @@ export const execRequestSchema = z
     code: z.string().max(1_000_000).optional(),
     env: environmentSchema.optional(),
     cwd: z.string().startsWith("/").max(4096).optional(),
+    user: userSchema.optional().meta({
+      description: "Run as this user inside: NAME, UID, NAME:GROUP or UID:GID. Default: the sandbox's user.",
+    }),
     stdin: z
       .string()
       .max(1_000_000)

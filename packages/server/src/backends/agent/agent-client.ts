@@ -4,22 +4,29 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { ExecCommand, OutputBounds, ProcessTableEntry, SandboxConnection } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentConnection, type RequestOptions } from "./agent-connection.ts";
+import { errnoOf } from "./agent-error.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { AgentProcess, type AgentProcessRecord } from "./agent-process.ts";
 import { AgentTcp } from "./agent-tcp.ts";
+import type { Account } from "./accounts.ts";
+import { SandboxUsers, variablesOf, type UserOptions } from "./sandbox-users.ts";
 import { PROTOCOL_VERSION, Request } from "./frame-types.ts";
 import { readProcess, readProcessTable, toExit } from "./process-replies.ts";
-import { spawnPayload } from "./spawn-payload.ts";
+import { putGroups, spawnPayload } from "./spawn-payload.ts";
 import { within } from "./within.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
 
 /** Heartbeats in the time after which the agent misses them. */
 const BEATS = 4;
 
+/** The answer of an agent that does not know a field of a request. */
+const EBADMSG = 74;
+
 export interface AgentClientOptions {
-  readonly user: { readonly uid: number; readonly gid: number };
+  readonly users: UserOptions;
+  /** The variables of every program; those of the user and of the sandbox override them. */
+  readonly baseEnv: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
-  readonly workingFolder: string;
   /** Without a frame for this long, the agent stops everything inside; 0: never. */
   readonly heartbeatMs: number;
   readonly onFailure: (error: SandboxerError) => void;
@@ -37,6 +44,7 @@ export class AgentClient {
   readonly rootFiles: AgentFiles;
   /** As root, with names of any bytes. */
   readonly rawFiles: AgentFiles;
+  readonly users: SandboxUsers;
   readonly #connection: AgentConnection;
   readonly #options: AgentClientOptions;
   #env: Readonly<Record<string, string>>;
@@ -66,6 +74,7 @@ export class AgentClient {
     this.files = new AgentFiles(this.#connection, "user");
     this.rootFiles = new AgentFiles(this.#connection, "root");
     this.rawFiles = new AgentFiles(this.#connection, "root", "latin1");
+    this.users = new SandboxUsers(this.rootFiles, options.users);
   }
 
   /** The first exchange with a fresh agent; `resyncToken`: what later hosts must know (`resync.ts`). */
@@ -95,6 +104,12 @@ export class AgentClient {
     await this.#connection.request(Request.restored, payload, options);
   }
 
+  /** The sandbox's user, for file requests that are not root's and for the program that runs after a restore. */
+  async becomeUser({ uid, gid, groups }: Account, folder: string, options: RequestOptions = {}): Promise<void> {
+    const payload = putGroups(new PayloadWriter().u32(uid).u32(gid), groups).string(folder);
+    await this.#connection.request(Request.user, payload, options);
+  }
+
   /** For processes that are started from now on. */
   useEnvironment(env: Readonly<Record<string, string>>): void {
     this.#env = env;
@@ -115,17 +130,18 @@ export class AgentClient {
 
   async exec(command: ExecCommand, options: CallOptions = {}): Promise<AgentProcess> {
     if (command.argv.length === 0) throw new SandboxerError("bad_request", "No command was given.");
-    const { user } = this.#options;
-    const workingFolder = command.workingFolder ?? this.#options.workingFolder;
-    const payload = spawnPayload({ ...command, workingFolder, env: { ...this.#env, ...command.env } }, user);
-    const started = await this.#connection.ask(
-      Request.spawn,
-      payload,
-      (reply) => this.#readSpawned(reply, command.key),
-      {
-        signal: options.signal,
-      },
-    );
+    const { baseEnv } = this.#options;
+    const place = this.users.place(command.user);
+    // Without a wait where nothing has to be read: calls are then sent in their order.
+    const { account, folder } = place instanceof Promise ? await place : place;
+    const workingFolder = command.workingFolder ?? folder;
+    const env = { ...baseEnv, ...variablesOf(account, baseEnv), ...this.#env, ...command.env };
+    const payload = spawnPayload({ ...command, workingFolder, env }, account, this.users.gainsRights);
+    const started = await this.#connection
+      .ask(Request.spawn, payload, (reply) => this.#readSpawned(reply, command.key), { signal: options.signal })
+      .catch((error: unknown) => {
+        throw errnoOf(error) === EBADMSG ? tooOld(account) : error;
+      });
     if (typeof started !== "number") return started;
     // It was started by a call that gave up before the reply, so it is unknown here.
     await this.#listProcesses();
@@ -290,4 +306,14 @@ export class AgentClient {
     for (const connection of this.#connections.values()) connection.onClosed(0);
     this.#options.onFailure(error);
   }
+}
+
+function tooOld({ name }: Account): SandboxerError {
+  return new SandboxerError(
+    "not_supported",
+    `This sandbox was created by an earlier release and cannot run as ${name}.`,
+    {
+      hint: "Create a new sandbox. A resumed sandbox keeps the agent that it was created with.",
+    },
+  );
 }

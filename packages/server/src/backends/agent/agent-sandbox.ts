@@ -38,6 +38,10 @@ export abstract class AgentSandbox {
     return this.#agent.rawFiles;
   }
 
+  workspaceFolder(): Promise<string> {
+    return this.#agent.users.workspaceFolder();
+  }
+
   exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {
     return this.#agent.exec(command, options);
   }

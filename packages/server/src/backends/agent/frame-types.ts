@@ -37,6 +37,7 @@ export const Request = {
   processTable: 0x30,
   resync: 0x31,
   resyncToken: 0x32,
+  user: 0x33,
 } as const;
 
 export const Reply = {

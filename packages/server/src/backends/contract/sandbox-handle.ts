@@ -29,6 +29,8 @@ export interface SandboxHandle {
   readonly files: SandboxFiles;
   /** All files, for portable captures; absent: `files` is used, with the rights of the user and names in UTF-8. */
   readonly rawFiles?: RawFiles;
+  /** The folder of a portable capture; absent: the backend's. */
+  workspaceFolder?(): Promise<string>;
   /** Runs work while nothing inside runs except what serves files; absent: files may change meanwhile. */
   whileFrozen?<Result>(work: () => Promise<Result>): Promise<Result>;
   /** A byte stream to a port on the loopback interface inside; `backend_unavailable` if nothing listens. */

@@ -3,6 +3,8 @@ export interface ExecCommand {
   readonly argv: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly workingFolder?: string;
+  /** As in the sandbox's `/etc/passwd`, or numbers: `NAME`, `UID`, `NAME:GROUP`. Absent: the sandbox's user. */
+  readonly user?: string;
   readonly pty?: { readonly rows: number; readonly columns: number };
 }
 

@@ -34,6 +34,8 @@ export interface ForgetOptions extends CallOptions {
 export interface SandboxSpec {
   /** `host`, `python:3.12`, `dir:/path`, `tar:/path`, `docker:NAME`, `oci:PATH:TAG`; absent: the backend's default. */
   readonly image?: string;
+  /** The user of its programs and files; absent: the image's, then `user` with the uid 1000. */
+  readonly user?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly resources: Resources;
   readonly network: "none" | "sandbox";

@@ -28,6 +28,8 @@ export interface MakerOptions {
   readonly network?: string | undefined;
   /** Host paths that sandboxes may mount; none by default. */
   readonly allowedMounts?: readonly AllowedMount[];
+  /** Whether programs may run as root; absent: no. */
+  readonly rootInside?: boolean;
 }
 
 /** Creates the container of a request, from an image or a snapshot. On failure nothing is left behind. */
@@ -135,7 +137,7 @@ export class ContainerMaker {
 
   /** A container that continues from a checkpoint has the token of its agent in its image. */
   #configOf(request: AcquireRequest, imageId: string, checkpoint: LoadableCheckpoint | undefined): ContainerConfig {
-    const { owner, runtime, network, allowedMounts = [] } = this.#options;
+    const { owner, runtime, network, allowedMounts = [], rootInside = false } = this.#options;
     return sandboxConfig({
       request,
       imageId,
@@ -148,6 +150,7 @@ export class ContainerMaker {
       mounts: mountsOf(request.spec, allowedMounts),
       network: request.spec.network === "none" ? undefined : network,
       runtime,
+      rootInside,
     });
   }
 }

@@ -90,6 +90,7 @@ export class DockerBackend implements SandboxBackend {
       snapshot: this.#whyNoMemory === undefined ? "full" : "filesystem",
       network: this.#maker.hasNetwork,
       limits: this.#maker.hasLimits,
+      root: this.#options.rootInside === true,
     };
   }
 

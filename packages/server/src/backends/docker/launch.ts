@@ -3,13 +3,8 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
 import { resync } from "../agent/resync.ts";
-import {
-  DEFAULT_ENVIRONMENT,
-  makeFolderOnce,
-  prepareFolders,
-  SANDBOX_USER,
-  WORKING_FOLDER,
-} from "../agent/user-space.ts";
+import { makeFolderOnce, prepareUserSpace } from "../agent/prepare-user-space.ts";
+import { DEFAULT_ENVIRONMENT } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
 import { giveCheckpoint, LOADED } from "./checkpoint-files.ts";
 import type { LoadableCheckpoint } from "./checkpoint-snapshot.ts";
@@ -26,6 +21,8 @@ const TAKE_OVER_TIMEOUT_MS = 5_000;
 export interface LaunchPad extends SandboxPlace {
   readonly agentArchive: Uint8Array;
   readonly heartbeatMs: number;
+  /** Whether programs may run as root; absent: no. */
+  readonly rootInside?: boolean;
   /** For the first message of a started agent. */
   readonly startTimeoutMs: number;
 }
@@ -51,7 +48,7 @@ export async function startContainer(
         signal: options.signal,
         resyncToken: resyncTokenOf(container),
       });
-      await prepareFolders(agent.rootFiles);
+      await prepareUserSpace(agent, false);
       await makeFolderOnce(agent.rootFiles, "/tmp", 0o1777);
     });
   } catch (error) {
@@ -153,9 +150,9 @@ function openSandbox(
 ): { readonly agent: AgentClient; readonly sandbox: DockerSandbox } {
   const { [RESYNC_VARIABLE]: _, ...imageVariables } = variablesOf(container);
   const agent = new AgentClient(attachment.input, output, {
-    user: SANDBOX_USER,
-    env: { ...DEFAULT_ENVIRONMENT, ...imageVariables, HOME: WORKING_FOLDER, ...request.spec.env },
-    workingFolder: WORKING_FOLDER,
+    users: { user: request.spec.user, rootInside: pad.rootInside ?? false },
+    baseEnv: { ...DEFAULT_ENVIRONMENT, ...imageVariables },
+    env: request.spec.env,
     heartbeatMs: pad.heartbeatMs,
     onFailure: (error) => void sandbox.agentFailed(error),
     onEnd: () => void sandbox.expectEnd(),

@@ -4,8 +4,10 @@ import { AGENT_PATH } from "../agent/agent-place.ts";
 import type { ContainerConfig } from "./engine/container-config.ts";
 import type { BindMount } from "./mounts.ts";
 
-/** The agent's capabilities as root; its children have another user and none of these. */
+/** The agent's capabilities as root; children with another user have none of these. */
 const AGENT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
+/** What root inside has besides: the rest of Docker's own default that package managers need. */
+const ROOT_CAPABILITIES = ["AUDIT_WRITE", "FSETID", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETPCAP", "SYS_CHROOT"];
 /** Docker's minimum. */
 const LEAST_MEMORY_BYTES = 6 * 1024 * 1024;
 
@@ -18,6 +20,8 @@ export interface SandboxConfigRequest {
   /** A network of the engine; undefined: none. */
   readonly network: string | undefined;
   readonly runtime: string | undefined;
+  /** Whether programs may run as root; absent: no. */
+  readonly rootInside?: boolean;
 }
 
 /** A container whose PID 1 is the agent, with stdin that stays open when nobody is attached. */
@@ -48,7 +52,7 @@ export function sandboxConfig(wanted: SandboxConfigRequest): ContainerConfig {
       ...(runtime === undefined ? {} : { Runtime: runtime }),
       NetworkMode: wanted.network ?? "none",
       CapDrop: ["ALL"],
-      CapAdd: AGENT_CAPABILITIES,
+      CapAdd: wanted.rootInside === true ? [...AGENT_CAPABILITIES, ...ROOT_CAPABILITIES] : AGENT_CAPABILITIES,
       SecurityOpt: ["no-new-privileges"],
       // Frames are not a log, and a log would keep every byte that a sandbox ever sent.
       LogConfig: { Type: "none" },

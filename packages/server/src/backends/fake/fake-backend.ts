@@ -35,6 +35,7 @@ const CAPABILITIES: Capabilities = {
   connect: true,
   network: false,
   limits: true,
+  users: true,
   selfHosted: true,
   outlivesServer: false,
 };

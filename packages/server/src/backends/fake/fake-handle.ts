@@ -81,7 +81,8 @@ export class FakeHandle implements SandboxHandle {
     if (program === undefined) throw new FileFault("ENOENT").toSandboxerError(command.argv[0] ?? "");
     const workingFolder = command.workingFolder ?? WORKING_FOLDER;
     this.#checkFolder(workingFolder);
-    const environment = { ...ENVIRONMENT, ...this.#request.spec.env, ...command.env };
+    const own = userVariables(command.user ?? this.#request.spec.user);
+    const environment = { ...ENVIRONMENT, ...own, ...this.#request.spec.env, ...command.env };
     const process = this.#machine.start({
       key: command.key,
       argv: command.argv,
@@ -318,4 +319,11 @@ async function* receive(connection: EchoConnection): AsyncGenerator<Uint8Array> 
       connection.wake = resolve;
     });
   }
+}
+
+/** It has two users, who differ only in their variables. */
+function userVariables(user = "user"): Record<string, string> {
+  if (user === "user" || user === "1000") return {};
+  if (user === "root" || user === "0") return { HOME: "/root", USER: "root" };
+  throw new SandboxerError("bad_request", `The sandbox has no user ${JSON.stringify(user)}.`);
 }

@@ -31,11 +31,17 @@ export interface EngineTraits {
    * 20240729 takes the option for a part of the path.
    */
   readonly limitsDisk: boolean;
+  /** Whether it can honour set-user-ID bits, as `sudo` needs. */
+  readonly hasSetUserId: boolean;
 }
 
 export async function readTraits(enginePath: string): Promise<EngineTraits> {
   const [restore, flags] = await Promise.all([helpOf(enginePath, ["help", "restore"]), helpOf(enginePath, ["flags"])]);
-  return { loadsInBackground: /^\s*-background\b/m.test(restore), limitsDisk: flags.includes("[,size={size}]") };
+  return {
+    loadsInBackground: /^\s*-background\b/m.test(restore),
+    limitsDisk: flags.includes("[,size={size}]"),
+    hasSetUserId: /^\s*-allow-suid\b/m.test(flags),
+  };
 }
 
 async function helpOf(enginePath: string, args: readonly string[]): Promise<string> {

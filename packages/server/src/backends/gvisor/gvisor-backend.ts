@@ -16,6 +16,7 @@ import { GVISOR } from "../traits.ts";
 import { placeAgent } from "./agent-placement.ts";
 import { detectCgroups } from "./cgroups.ts";
 import { readTraits } from "./engine.ts";
+import { canSeal } from "./seal.ts";
 import type { GvisorSandbox } from "./gvisor-sandbox.ts";
 import { readCpuFeatures } from "./image-requirements.ts";
 import type { CompleteResources } from "./oci-spec.ts";
@@ -57,6 +58,7 @@ export class GvisorBackend implements SandboxBackend {
       ...GVISOR.capabilities,
       network: this.#starter.networkSupport.ok,
       limits: machine.cgroups !== "none",
+      root: this.#starter.rootInside,
     };
   }
 
@@ -74,12 +76,13 @@ export class GvisorBackend implements SandboxBackend {
 
   static async open(options: GvisorBackendOptions): Promise<GvisorBackend> {
     const agent = await placeAgent(options.agentPath, options.cacheDirectory);
-    const [cgroups, cpuFeatures, traits] = await Promise.all([
+    const [cgroups, cpuFeatures, traits, seals] = await Promise.all([
       detectCgroups(),
       readCpuFeatures(),
       readTraits(options.engine.path),
+      canSeal(agent.path),
     ]);
-    return new GvisorBackend(options, { agent, cgroups, cpuFeatures, traits });
+    return new GvisorBackend(options, { agent, cgroups, cpuFeatures, traits, seals });
   }
 
   async probe(): Promise<Health> {

@@ -23,7 +23,7 @@ import type { SandboxNetwork } from "./network/sandbox-network.ts";
 import { KernelProcess } from "./kernel-process.ts";
 import { hasNoSpace, noSpaceFor } from "./no-space.ts";
 import type { RootFilesystemDefaults } from "./root-filesystem/root-filesystem.ts";
-import { firstReason, RunscError, type AttachedRunsc, type Runsc } from "./runsc.ts";
+import { firstReason, NO_REASON, RunscError, type AttachedRunsc, type Runsc } from "./runsc.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import { removeEngineState } from "./engine-state.ts";
 import { endSandboxProcesses, Filestore } from "./sandbox-process-tree.ts";
@@ -45,6 +45,8 @@ const LEAVING_MS = 2_000;
 const REASON_MS = 200;
 /** runsc's exit code after SIGKILL ended gVisor's kernel. */
 const KILLED = 137;
+/** Greater exit codes are this and the number of a signal. */
+const SIGNALLED = 128;
 
 export interface GvisorSandboxParts {
   readonly sandboxId: string;
@@ -65,6 +67,7 @@ export interface GvisorSandboxParts {
   readonly dozeAfterMs: number;
   readonly requirements: ImageRequirements;
   readonly defaults: RootFilesystemDefaults | undefined;
+  readonly rootInside: boolean;
   /** Nothing of it runs any more. runsc's leftovers are removed in the background: it may wait seconds for a reaper. */
   readonly onEnded: (cleanUp: Promise<void>) => void;
 }
@@ -292,11 +295,18 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
 
   async #onExit(code: number): Promise<void> {
     this.#stopWatching();
-    const { cgroup, agent, attached, onEnded } = this.#parts;
+    const { cgroup, agent, onEnded } = this.#parts;
     if ((await cgroup?.ranOutOfMemory(code === KILLED)) === true) this.#settle(OUT_OF_MEMORY);
-    const reason = agent.failure?.message ?? firstReason(attached.lastWords());
+    const reason = agent.failure?.message ?? this.#reasonOf(code);
     this.#settle({ reason: "crashed", message: `The sandbox ended unexpectedly (${code}): ${reason}` });
     onEnded(this.#cleanUp());
+  }
+
+  #reasonOf(code: number): string {
+    const { attached, rootInside } = this.#parts;
+    const reason = firstReason(attached.lastWords());
+    if (reason !== NO_REASON || !rootInside || code <= SIGNALLED) return reason;
+    return `signal ${code - SIGNALLED} ended its PID 1; programs that run as root inside can do that`;
   }
 
   /** The first reason wins. */

@@ -7,7 +7,8 @@ import { z } from "zod";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
 import { environmentOf } from "./environment.ts";
-import { prepareFolders, SANDBOX_USER, WORKING_FOLDER } from "../agent/user-space.ts";
+import { prepareUserSpace } from "../agent/prepare-user-space.ts";
+import { DEFAULT_ENVIRONMENT } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { PlacedAgent } from "./agent-placement.ts";
 import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
@@ -17,10 +18,10 @@ import type { ImageRequirements } from "./image-requirements.ts";
 import { hostNameservers, writeResolverFile } from "./network/nameservers.ts";
 import type { ServerNetwork } from "./network/server-network.ts";
 import { withNetworkNamespace } from "./oci-spec.ts";
+import type { RootFilesystemDefaults } from "./root-filesystem/root-filesystem.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { firstReason, Runsc, type AttachedRunsc } from "./runsc.ts";
 import { hostnameOf } from "./sandbox-hostname.ts";
-import type { RootFilesystemDefaults } from "./root-filesystem/root-filesystem.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import type { PipeSupply } from "./stdio-pipes.ts";
@@ -42,17 +43,21 @@ export interface LaunchPad {
   readonly network: ServerNetwork | undefined;
   readonly heartbeatMs: number;
   readonly dozeAfterMs: number;
+  /** Whether programs may run as root. */
+  readonly rootInside: boolean;
+  /** See {@link RunscOptions.sealed}; absent: this machine cannot. */
+  readonly sealer: string | undefined;
 }
 
 export interface Launch {
   readonly request: AcquireRequest;
   readonly agent: PlacedAgent;
   readonly rootPath: string;
+  /** What the image says about programs in it. */
+  readonly defaults: RootFilesystemDefaults | undefined;
   readonly limits: CgroupLimits;
   readonly diskLimitBytes: number;
   readonly requirements: ImageRequirements;
-  /** What the image says about programs in it. */
-  readonly defaults: RootFilesystemDefaults | undefined;
   /** The configuration with the chosen cgroup. */
   readonly spec: (cgroupsPath: string | undefined) => OciSpec;
   /** The folder of the image to restore; absent: a fresh start. */
@@ -75,6 +80,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   const cgroup =
     cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
   const network = plan.request.spec.network === "none" ? undefined : pad.network?.sandboxNetwork(containerId);
+  const spec = plan.spec(cgroup?.path);
   const runsc = new Runsc({
     path: pad.engine.path,
     searchPath: pad.searchPath,
@@ -84,9 +90,10 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     ...(pad.traits.limitsDisk ? { diskLimitBytes: plan.diskLimitBytes } : {}),
     network: plan.request.spec.network,
     useCgroups: cgroup !== undefined,
+    allowsSetUserId: !spec.process.noNewPrivileges,
+    sealed: pad.sealer === undefined ? undefined : { by: pad.sealer, folders: boundFolders(spec) },
     attachedCgroups: runDirectory.attachedCgroups,
   });
-  const spec = plan.spec(cgroup?.path);
   options.signal?.throwIfAborted();
   await mkdir(directory, { mode: 0o700 });
   try {
@@ -104,9 +111,14 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     const attached = runsc.attached([...command, `--bundle=${directory}`, containerId], stdio);
     pipes.closeChildEnds();
     const agent = new AgentClient(pipes.input, pipes.output, {
-      user: SANDBOX_USER,
+      users: {
+        user: plan.request.spec.user ?? imageUser(plan.defaults, pad.rootInside),
+        workingFolder: plan.defaults?.workingFolder,
+        rootInside: pad.rootInside,
+        gainsRights: pad.rootInside && !spec.process.noNewPrivileges,
+      },
+      baseEnv: DEFAULT_ENVIRONMENT,
       env: environmentOf(plan.request.spec, plan.defaults),
-      workingFolder: WORKING_FOLDER,
       heartbeatMs: pad.heartbeatMs,
       onFailure: () => void endSandboxProcesses(attached),
       onEnd: () => void sandbox.expectEnd(),
@@ -131,6 +143,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       dozeAfterMs: pad.dozeAfterMs,
       requirements: plan.requirements,
       defaults: plan.defaults,
+      rootInside: pad.rootInside,
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });
     await (plan.held === true
@@ -146,6 +159,17 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove(), network?.remove()]);
     throw error;
   }
+}
+
+/** An image that is made for root runs as the usual user where root is not allowed. */
+function imageUser(defaults: RootFilesystemDefaults | undefined, rootInside: boolean): string | undefined {
+  const isRoot = /^(root|0+)(:|$)/.test(defaults?.user ?? "");
+  return isRoot && !rootInside ? undefined : defaults?.user;
+}
+
+/** The folders of the host that the sandbox sees. */
+function boundFolders({ mounts }: OciSpec): string[] {
+  return mounts.flatMap(({ type, source }) => (type === "bind" ? [source] : []));
 }
 
 /** A frozen one has time to load completely, and is still only then. */
@@ -190,7 +214,7 @@ async function firstWords(
   try {
     if (fresh) {
       await agent.start(waiting);
-      await prepareFolders(agent.rootFiles, plan.requirements.root_filesystem.kind === "host");
+      await prepareUserSpace(agent, plan.requirements.root_filesystem.kind === "host");
     } else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
     if (plan.request.spec.network !== "none") await writeResolverFile(agent.rootFiles, await hostNameservers());
     await sandbox.watch();

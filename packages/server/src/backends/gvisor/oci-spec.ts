@@ -7,7 +7,7 @@ import type { OciMount, OciSpec, RunnableSpec } from "./saved-spec.ts";
 
 export type CompleteResources = Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
 
-/** The agent's capabilities as root; its children have another user and none of these. */
+/** The agent's capabilities as root; children with another user have none of these. */
 const AGENT_CAPABILITIES = [
   "CAP_CHOWN",
   "CAP_DAC_OVERRIDE",
@@ -16,6 +16,21 @@ const AGENT_CAPABILITIES = [
   "CAP_SETGID",
   "CAP_SETUID",
   "CAP_SYS_ADMIN",
+];
+
+/**
+ * What root inside has, as in a container of Docker. The agent drops CAP_SYS_ADMIN before it starts a program, so that
+ * root can neither trace the agent nor mount.
+ */
+const ROOT_CAPABILITIES = [
+  ...AGENT_CAPABILITIES,
+  "CAP_AUDIT_WRITE",
+  "CAP_FSETID",
+  "CAP_MKNOD",
+  "CAP_NET_BIND_SERVICE",
+  "CAP_SETFCAP",
+  "CAP_SETPCAP",
+  "CAP_SYS_CHROOT",
 ];
 
 /** Host threads of gVisor's kernel and its stubs count too, so this only stops what escapes the limit inside. */
@@ -34,6 +49,10 @@ export interface OciSpecRequest {
   readonly hostname: string;
   readonly resources: CompleteResources;
   readonly cgroupsPath: string | undefined;
+  /** Whether programs may run as root. Absent: no. */
+  readonly rootInside?: boolean;
+  /** Whether set-user-ID programs may raise a program's rights. Absent: no. */
+  readonly gainsRights?: boolean;
 }
 
 /** Limits outside, for gVisor's own processes. */
@@ -47,7 +66,8 @@ export function cgroupLimits(resources: CompleteResources): CgroupLimits {
  * {@link relocateSpec} names replaced: newer runsc versions refuse an image whose configuration has changed.
  */
 export function buildSpec(request: OciSpecRequest): OciSpec {
-  const { resources } = request;
+  const { resources, rootInside = false, gainsRights = false } = request;
+  const capabilities = rootInside ? ROOT_CAPABILITIES : AGENT_CAPABILITIES;
   const tmpfsSize = `size=${Math.floor(resources.memoryBytes * TMPFS_SHARE)}`;
   return {
     ociVersion: "1.0.2",
@@ -57,8 +77,8 @@ export function buildSpec(request: OciSpecRequest): OciSpec {
       args: [AGENT_PATH],
       cwd: "/",
       env: ["PATH=/usr/local/bin:/usr/bin:/bin"],
-      noNewPrivileges: true,
-      capabilities: Object.fromEntries(["bounding", "effective", "permitted"].map((set) => [set, AGENT_CAPABILITIES])),
+      noNewPrivileges: !gainsRights,
+      capabilities: Object.fromEntries(["bounding", "effective", "permitted"].map((set) => [set, capabilities])),
       rlimits: [
         limit("RLIMIT_NOFILE", 65_536),
         limit("RLIMIT_NPROC", resources.processes),

@@ -16,6 +16,10 @@ export interface RunscOptions {
   readonly diskLimitBytes?: number | undefined;
   readonly network: "none" | "sandbox";
   readonly useCgroups: boolean;
+  /** Whether set-user-ID programs raise rights. An image keeps what it was saved with. */
+  readonly allowsSetUserId: boolean;
+  /** Folders of the host that an attached command can only read, and the agent binary that sees to it. */
+  readonly sealed: { readonly by: string; readonly folders: readonly string[] } | undefined;
   /** Cgroups for attached commands and their children. */
   readonly attachedCgroups: readonly string[];
 }
@@ -57,8 +61,10 @@ export class Runsc {
    * cannot see the end of its pipes. `setpriv` asks the kernel for that and execs runsc.
    */
   attached(args: readonly string[], stdio: StdioOptions): AttachedRunsc {
-    const { path, attachedCgroups } = this.#options;
-    const command = ["setpriv", "--pdeathsig", "KILL", "--", path, ...this.#globalFlags(), ...args];
+    const { path, attachedCgroups, sealed } = this.#options;
+    const runsc = [path, ...this.#globalFlags(), ...args];
+    const sealing = sealed === undefined ? [] : [sealed.by, "read-only", ...sealed.folders, "--"];
+    const command = ["setpriv", "--pdeathsig", "KILL", "--", ...sealing, ...runsc];
     const [program = "", ...rest] =
       attachedCgroups.length === 0 ? command : ["sh", "-c", ENTER_CGROUPS, "sh", ...attachedCgroups, "--", ...command];
     const child = spawn(program, rest, { stdio, detached: true, env: this.#environment() });
@@ -73,7 +79,8 @@ export class Runsc {
   }
 
   #globalFlags(): string[] {
-    const { platform, stateDirectory, filestoreDirectory, diskLimitBytes, network, useCgroups } = this.#options;
+    const { platform, stateDirectory, filestoreDirectory, diskLimitBytes, network, useCgroups, allowsSetUserId } =
+      this.#options;
     const size = diskLimitBytes === undefined ? "" : `,size=${diskLimitBytes}`;
     return [
       `--root=${stateDirectory}`,
@@ -81,6 +88,7 @@ export class Runsc {
       `--network=${network}`,
       `--overlay2=root:dir=${filestoreDirectory}${size}`,
       ...(useCgroups ? [] : ["--ignore-cgroups"]),
+      ...(allowsSetUserId ? ["--allow-suid"] : []),
     ];
   }
 }
@@ -103,17 +111,18 @@ export class RunscError extends SandboxerError {
   }
 }
 
+export const NO_REASON = "no reason given";
+
 /** The line with the error; a Go stack follows it. */
 export function firstReason(stderr: string): string {
   const lines = stderr.split("\n").map((line) => line.trim());
   const telling = lines.filter(
     (line) => line !== "" && !line.startsWith("goroutine ") && !line.startsWith("sandboxer-agent"),
   );
-  return (
-    telling.find((line) => /error|failed|cannot|panic|no space/i.test(line)) ??
-    telling[0] ??
-    "no reason given"
-  ).slice(0, 500);
+  return (telling.find((line) => /error|failed|cannot|panic|no space/i.test(line)) ?? telling[0] ?? NO_REASON).slice(
+    0,
+    500,
+  );
 }
 
 function lastWords(child: ChildProcess): () => string {

@@ -24,10 +24,9 @@ import { hostnameOf } from "./sandbox-hostname.ts";
 import { parseSavedSpec } from "./saved-spec.ts";
 import { PipeSupply } from "./stdio-pipes.ts";
 import { checkSize } from "./warm/state-size.ts";
-import { WORKING_FOLDER } from "../agent/user-space.ts";
 
 const USUAL_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-const RESTORED_HOOK = `${WORKING_FOLDER}/.sandboxer/restored`;
+const RESTORED_HOOK = ".sandboxer/restored";
 
 export interface StarterOptions {
   /** The engine of new sandboxes. */
@@ -51,6 +50,8 @@ export interface StarterOptions {
   readonly heartbeatMs: number;
   /** How long a sandbox with nothing running may go without a request before it dozes; absent or 0: never. */
   readonly dozeAfterMs?: number;
+  /** Whether programs may run as root inside; absent: no. */
+  readonly rootInside?: boolean;
   /** Absent: it is not allowed. */
   readonly network?: NetworkSupport;
 }
@@ -61,6 +62,8 @@ export interface Machine {
   readonly cpuFeatures: readonly string[];
   /** Of the default engine. */
   readonly traits: EngineTraits;
+  /** Whether folders of the host can be sealed against writing; otherwise there is no root inside. */
+  readonly seals: boolean;
 }
 
 /** What a sandbox is made of. */
@@ -104,6 +107,11 @@ export class SandboxStarter {
     this.#network = support.ok ? new ServerNetwork(support.tools, options.runDirectory) : undefined;
   }
 
+  /** Whether programs may run as root: only where they cannot write to folders of the host. */
+  get rootInside(): boolean {
+    return this.#options.rootInside === true && this.#machine.seals;
+  }
+
   /** Refuses what this machine cannot offer. */
   check(request: AcquireRequest): void {
     const { network, resources } = request.spec;
@@ -123,7 +131,8 @@ export class SandboxStarter {
   }
 
   async fresh(request: AcquireRequest, options: CallOptions, how: Unhurried = {}): Promise<GvisorSandbox> {
-    const { agent } = this.#machine;
+    const { agent, traits } = this.#machine;
+    const { rootInside } = this;
     return orRelease(await this.image(request, options), (rootFilesystem) =>
       this.#launch(request, { engine: this.#engine, rootFilesystem, agent, generation: 0 }, options, {
         ...how,
@@ -134,6 +143,8 @@ export class SandboxStarter {
             hostname: hostnameOf(request.sandboxId),
             resources: this.#resources(request),
             cgroupsPath,
+            rootInside,
+            gainsRights: rootInside && traits.hasSetUserId,
           }),
       }),
     );
@@ -250,7 +261,8 @@ export class SandboxStarter {
   ): Promise<GvisorSandbox> {
     const { runDirectory, heartbeatMs, dozeAfterMs = 0, allMemoryBytes } = this.#options;
     const { searchPath = USUAL_FOLDERS } = this.#options;
-    const { cgroups } = this.#machine;
+    const { agent: own, cgroups, seals } = this.#machine;
+    const { rootInside } = this;
     const pad = {
       engine,
       traits: await this.#traitsOf(engine),
@@ -262,6 +274,9 @@ export class SandboxStarter {
       dozeAfterMs,
       pipes: this.#pipes,
       network: this.#network,
+      rootInside,
+      // This server's own, never one that came with an image.
+      sealer: seals ? own.path : undefined,
     };
     const requirements: ImageRequirements = {
       engine: { version: engine.version, sha256: engine.sha256 },
@@ -278,10 +293,10 @@ export class SandboxStarter {
       request,
       agent,
       rootPath: rootFilesystem.path,
+      defaults: rootFilesystem.defaults,
       limits: { ...cgroupLimits(this.#resources(request)), allMemoryBytes },
       diskLimitBytes: this.#resources(request).diskBytes,
       requirements,
-      defaults: rootFilesystem.defaults,
       onEnded: (sandbox, cleanUp) => {
         void cleanUp.catch(() => {}).finally(() => rootFilesystem.release?.());
         this.#onEnded(sandbox, cleanUp);
@@ -347,11 +362,12 @@ function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Recor
  * handed out, while a newly started one would not run it.
  */
 async function refuseHook(sandbox: GvisorSandbox): Promise<GvisorSandbox> {
-  const found = await sandbox.rootFiles.stat(RESTORED_HOOK).then(
+  const hook = `${await sandbox.workspaceFolder()}/${RESTORED_HOOK}`;
+  const found = await sandbox.rootFiles.stat(hook).then(
     () => true,
     () => false,
   );
   if (!found) return sandbox;
   await sandbox.destroy();
-  throw new SandboxerError("not_supported", `The image has ${RESTORED_HOOK}, so the warm pool is off.`);
+  throw new SandboxerError("not_supported", `The image has ${hook}, so the warm pool is off.`);
 }

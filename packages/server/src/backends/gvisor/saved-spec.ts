@@ -38,7 +38,7 @@ const Spec = z.strictObject({
     args: z.array(z.string()).min(1),
     cwd: z.string(),
     env: z.array(z.string()),
-    noNewPrivileges: z.literal(true),
+    noNewPrivileges: z.boolean(),
     capabilities: z.record(z.string(), z.array(z.string())),
     rlimits: z.array(z.strictObject({ type: z.string(), hard: z.number(), soft: z.number() })),
   }),

@@ -21,6 +21,7 @@ export function startRequest(
     what: whatOf(body),
     env: body.env ?? {},
     workingFolder: body.cwd,
+    user: body.user,
     stdin: body.stdin === undefined ? undefined : Buffer.from(body.stdin, "utf8"),
     pty: body.pty,
     timeoutMs: body.timeout === undefined ? undefined : Math.ceil(body.timeout * 1000),

@@ -5,6 +5,7 @@ import { choosePlacement, type Placement, type PlacementCandidate } from "../../
 import { specHash } from "../../backends/spec-hash.ts";
 import { applyProfile, type AppliedProfile } from "../../profiles/apply-profile.ts";
 import type { SandboxFacts } from "../live-sandbox.ts";
+import { checkUser } from "../processes/check-user.ts";
 import { checkMaximum } from "../resource-limits.ts";
 import type { PlanContext } from "../room-contexts.ts";
 import { expiresAt } from "./time-to-live.ts";
@@ -33,6 +34,7 @@ export async function planSandbox(context: PlanContext, body: CreateRequestBody,
   const spec = specOf(request, applied);
   const placement = await placeSandbox(context, applied, request, spec);
   // Before anything is done: a request by key must not lose the existing sandbox to one that is refused.
+  checkUser(context.backend(placement.backend), spec.user);
   if (resourceLimits !== undefined) checkMaximum(resourceLimits, { backend: context.backend(placement.backend), spec });
   const flags = flagsOf(context, request, placement.backend, manner);
   return {
@@ -77,6 +79,7 @@ export function promiseNeedsCheckpoints(): SandboxerError {
 function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined): SandboxSpec {
   return {
     ...(request.image === undefined ? {} : { image: request.image }),
+    ...(request.user === undefined ? {} : { user: request.user }),
     env: request.env ?? {},
     resources: resourcesInBytes(request.resources ?? {}),
     network: request.network ?? "none",

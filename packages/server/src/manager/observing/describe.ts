@@ -83,6 +83,7 @@ function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
     backend: facts.backend,
     profile: about.profile,
     image: spec.image ?? null,
+    user: spec.user ?? null,
     labels: { ...facts.labels },
     key: about.key,
     spec_hash: about.spec_hash,

@@ -2,7 +2,7 @@ import type { SandboxProcess } from "../../backends/backend.ts";
 import type { ProcessContext } from "../room-contexts.ts";
 import { tellEndOf } from "../observing/events/execution-events.ts";
 import { untilThawed } from "../ownership/freeze.ts";
-import { codePathOf } from "./interpreters.ts";
+import { removeCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { Stopwatch } from "../observing/operations/stopwatch.ts";
 import type { ProcessHooks } from "./managed-process.ts";
@@ -24,7 +24,7 @@ export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits
         const { id: sandboxId, facts } = sandbox;
         const { elapsedMs } = stopwatch;
         observer.operation({ operation: "execute", sandboxId, backend: facts.backend, elapsedMs, outcome });
-        if (outcome === "ok" && codeFile) handle.files.remove(codePathOf(id)).catch(() => {});
+        if (outcome === "ok" && codeFile) void removeCode(handle, id);
       },
     };
   };

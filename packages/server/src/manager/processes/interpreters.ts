@@ -1,5 +1,5 @@
 import type { Language } from "@sandboxer/protocol";
-import type { SandboxFiles } from "../../backends/backend.ts";
+import type { SandboxHandle } from "../../backends/backend.ts";
 
 /** Linux takes at most 128 KiB in one argument; longer code goes through a file. */
 const MAX_ARGUMENT_BYTES = 96 * 1024;
@@ -37,14 +37,24 @@ export function codePathOf(id: string): string {
   return `/tmp/.sandboxer-${id}`;
 }
 
-/** The argv that runs the code, which is put into a file first where it is too long for an argument. */
+/**
+ * The argv that runs the code, which is put into a file first where it is too long for an argument. With `forOthers`
+ * the file is root's: another user than the sandbox's reads it, and nobody changes it.
+ */
 export async function prepareCode(
-  files: SandboxFiles,
+  { files, rawFiles }: Pick<SandboxHandle, "files" | "rawFiles">,
   interpreter: Interpreter,
   code: string,
-  id: string,
+  { id, forOthers }: { readonly id: string; readonly forOthers: boolean },
 ): Promise<string[]> {
   if (!needsFile(code)) return interpreter.command(code);
-  await files.write(codePathOf(id), Buffer.from(code, "utf8"), { mode: 0o600 });
+  const content = Buffer.from(code, "utf8");
+  if (forOthers) await (rawFiles ?? files).write(codePathOf(id), content, { mode: 0o644 });
+  else await files.write(codePathOf(id), content, { mode: 0o600 });
   return interpreter.command(interpreter.loader(codePathOf(id)));
+}
+
+/** Also if it is root's. */
+export async function removeCode({ files, rawFiles }: SandboxHandle, id: string): Promise<void> {
+  await (rawFiles ?? files).remove(codePathOf(id)).catch(() => {});
 }

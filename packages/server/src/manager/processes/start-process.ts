@@ -3,8 +3,9 @@ import { SandboxerError, type Language } from "@sandboxer/protocol";
 import type { SandboxProcess } from "../../backends/backend.ts";
 import type { ProcessContext } from "../room-contexts.ts";
 import { tellEndOf, type StartedExecution } from "../observing/events/execution-events.ts";
-import { codePathOf, INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode } from "./interpreters.ts";
+import { INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode, removeCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { checkUser } from "./check-user.ts";
 import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";
 import { executionTraits, processId, processKey, type ProcessTraits } from "./process-key.ts";
@@ -22,6 +23,8 @@ export interface StartRequest {
     | { readonly language: Language; readonly code: string };
   readonly env: Readonly<Record<string, string>>;
   readonly workingFolder: string | undefined;
+  /** Absent: the sandbox's user. */
+  readonly user: string | undefined;
   readonly stdin: Uint8Array | undefined;
   readonly pty: { readonly rows: number; readonly columns: number } | undefined;
   readonly timeoutMs: number | undefined;
@@ -45,6 +48,7 @@ export function startProcess(
     if (request.pty !== undefined && !context.backend(sandbox.facts.backend).capabilities.pty) {
       throw new SandboxerError("not_supported", `The backend ${sandbox.facts.backend} does not support terminals.`);
     }
+    checkUser(context.backend(sandbox.facts.backend), request.user);
     const { processes, handle } = sandbox;
     await processes.sync(handle, hooksFor(context, sandbox));
     const id = processId(request.idempotency);
@@ -123,7 +127,7 @@ function traitsOf(request: StartRequest, id: string): ProcessTraits {
 async function start(
   context: ProcessContext,
   sandbox: LiveSandbox,
-  { what, env, workingFolder, pty, stdin }: Pick<StartRequest, "what"> & Partial<StartRequest>,
+  { what, env, workingFolder, user, pty, stdin }: Pick<StartRequest, "what"> & Partial<StartRequest>,
   traits: ProcessTraits,
 ): Promise<ManagedProcess> {
   const { handle, processes } = sandbox;
@@ -135,11 +139,12 @@ async function start(
       argv,
       env: { ...(pty === undefined ? {} : TERMINAL), ...env },
       ...(workingFolder === undefined ? {} : { workingFolder }),
+      ...(user === undefined ? {} : { user }),
       ...(pty === undefined ? {} : { pty }),
     });
   };
   try {
-    const started = await startWhat(sandbox, what, traits.id, spawn);
+    const started = await startWhat(sandbox, what, { id: traits.id, forOthers: user !== undefined }, spawn);
     const process = processes.take(started, traits, hooksFor(context, sandbox));
     process.watch();
     sandbox.unsaved.noteUse(context.nowMs);
@@ -150,20 +155,20 @@ async function start(
     if (stdin !== undefined) await giveStdin(process, stdin);
     return process;
   } catch (error) {
-    if (traits.codeFile) await handle.files.remove(codePathOf(traits.id)).catch(() => {});
+    if (traits.codeFile) await removeCode(handle, traits.id);
     throw error;
   }
 }
 
 async function startWhat(
-  { handle: { files } }: LiveSandbox,
+  { handle }: LiveSandbox,
   what: StartRequest["what"],
-  id: string,
+  code: { readonly id: string; readonly forOthers: boolean },
   spawn: (argv: readonly string[]) => Promise<SandboxProcess>,
 ): Promise<SandboxProcess> {
   if ("argv" in what) return spawn(what.argv);
-  if ("code" in what) return spawn(await prepareCode(files, INTERPRETERS[what.language], what.code, id));
-  const argv = await prepareCode(files, INTERPRETERS.bash, what.shell, id);
+  if ("code" in what) return spawn(await prepareCode(handle, INTERPRETERS[what.language], what.code, code));
+  const argv = await prepareCode(handle, INTERPRETERS.bash, what.shell, code);
   return spawn(argv).catch(async (error: unknown) => {
     const missing = error instanceof SandboxerError && error.code === "file_not_found";
     if (!missing) throw error;

@@ -24,6 +24,7 @@ export const checkEngine: Check = async (context) => {
     describeAgent(agent, context),
     await checkPlatform(context, engine, agent),
     await checkNetwork(context, engine),
+    await checkRoot(engine, agent),
   ];
 };
 
@@ -119,6 +120,25 @@ async function checkNetwork(context: CheckContext, engine: Found): Promise<Check
   const support = await probeNetwork(engine.version, context.searchPath);
   if (support.ok) return { ...base, state: "found", message: "available; offered only with --allow-network" };
   return { ...base, state: "missing", message: support.reason, remedy: support.remedy };
+}
+
+async function checkRoot(engine: Found, agent: AgentBinary | undefined): Promise<CheckResult> {
+  const base = { name: "root inside", needed: false };
+  if ("missing" in engine || agent === undefined || whyNotGvisor(thisHost()) !== undefined) {
+    return {
+      ...base,
+      state: "unknown",
+      message: "cannot be checked without root, runsc and the agent",
+      remedy: SET_UP,
+    };
+  }
+  const { canSeal, NO_SEAL } = await import("../../backends/gvisor/seal.ts");
+  const { readTraits } = await import("../../backends/gvisor/engine.ts");
+  if (!(await canSeal(agent.path)))
+    return { ...base, state: "missing", message: NO_SEAL, remedy: "Use a newer kernel." };
+  const works = "programs can run as root (--user root), unless --root-inside is off";
+  const { hasSetUserId } = await readTraits(engine.path);
+  return { ...base, state: "found", message: hasSetUserId ? works : `${works}; sudo needs the newest runsc` };
 }
 
 async function test(engine: Engine, agent: AgentBinary, platform: Platform): Promise<Verdict> {

@@ -21,9 +21,9 @@ export class ScriptedAgent {
       this.#heard = Promise.withResolvers();
     });
     this.client = new AgentClient(input, this.#output, {
-      user: { uid: 1000, gid: 1000 },
+      users: { workingFolder: "/", rootInside: false },
+      baseEnv: {},
       env: {},
-      workingFolder: "/",
       heartbeatMs: 0,
       onFailure: () => {},
       onEnd: () => {},

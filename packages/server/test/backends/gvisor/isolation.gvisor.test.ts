@@ -5,25 +5,8 @@ import type { SandboxHandle } from "../../../src/backends/backend.ts";
 import { bash, errorCode, python, readText, run } from "../contract/programs.ts";
 import { describeGvisor } from "./support/describe-gvisor.ts";
 import { GvisorFixture } from "./support/fixture.ts";
+import { HIDDEN } from "./support/hidden-paths.ts";
 import { openGvisor } from "./support/open-backend.ts";
-
-/** Of the host; each exists on some machine, and none of them is there inside. */
-const HIDDEN = [
-  "/root",
-  "/etc/shadow",
-  "/etc/ssh",
-  "/etc/sudoers",
-  "/etc/ssl/private",
-  "/etc/machine-id.host",
-  "/var/lib",
-  "/var/log",
-  "/var/run/docker.sock",
-  "/run/docker.sock",
-  "/run/secrets",
-  "/work",
-  "/boot",
-  "/lost+found",
-];
 
 describeGvisor("isolation", (engine) => {
   const fixture = new GvisorFixture(engine);

@@ -77,3 +77,14 @@ test("the agent has few rights, programs inside no more", () => {
   expect(spec.mounts.filter(({ type }) => type === "bind").every(({ options }) => options?.includes("ro"))).toBe(true);
   expect(cgroupLimits(resources)).toEqual({ memoryBytes: (1 << 30) + 96 * 1024 * 1024, threads: 8192, cpus: 0.5 });
 });
+
+test("root inside has the rights that package managers need, and sudo only where the engine has it", () => {
+  const request = { rootFilesystem: rootFilesystem("/here"), agentDirectory: "/a", hostname: "one", resources };
+  const rooted = buildSpec({ ...request, cgroupsPath: undefined, rootInside: true });
+  expect(rooted.process.noNewPrivileges).toBe(true);
+  expect(rooted.process.capabilities["bounding"]).toEqual(expect.arrayContaining(["CAP_SYS_CHROOT", "CAP_FSETID"]));
+  const dangerous = ["CAP_SYS_PTRACE", "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_NET_ADMIN", "CAP_SYS_RESOURCE"];
+  expect(rooted.process.capabilities["bounding"]?.filter((each) => dangerous.includes(each))).toEqual([]);
+  const raising = buildSpec({ ...request, cgroupsPath: undefined, rootInside: true, gainsRights: true });
+  expect(parseSavedSpec(JSON.stringify(raising)).process.noNewPrivileges).toBe(false);
+});

@@ -53,6 +53,7 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
               ({ backend, reason }) => [`Not on ${backend}`, reason] as const,
             ),
             ["Image", record.image ?? "the backend's default"],
+            ["User", record.user ?? "the image's default"],
             ["Profile", record.profile ?? "none"],
             ["Network", record.network === "none" ? "none" : "enabled"],
             ...limits(record),

@@ -23,6 +23,8 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
   const history = useMemo(() => new RunHistory(), [record.id]);
   const [language, setLanguage] = useState<Language>("python");
   const [code, setCode] = useState(EXAMPLES.python);
+  const [typedUser, setUser] = useState("");
+  const user = typedUser.trim() === "" ? undefined : typedUser.trim();
   const running = history.runs.value.some(({ state }) => state === "running");
   const ready = !running && code.trim() !== "" && record.state === "running";
 
@@ -30,7 +32,7 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
     if (!ready) return;
     try {
       const sandbox = await Sandbox.attach(record.id, { client, autoResume: false });
-      await history.run(sandbox, language, code);
+      await history.run(sandbox, language, code, user);
     } catch (thrown) {
       tellError("The code was not run", thrown);
     }
@@ -62,6 +64,17 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
               </option>
             ))}
           </select>
+          <label for="run-user">User</label>
+          <input
+            id="run-user"
+            class="run-user"
+            value={typedUser}
+            placeholder={record.user ?? "default"}
+            maxLength={256}
+            spellcheck={false}
+            autocomplete="off"
+            onInput={(event) => setUser(event.currentTarget.value)}
+          />
           <span class="hint">Ctrl-Enter runs it; Escape, then Tab leaves the editor.</span>
         </div>
         <CodeEditor label={`Code in ${language}`} value={code} onChange={setCode} onRun={() => void run()} />
@@ -79,7 +92,7 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
               Stop
             </Button>
           ) : null}
-          <CopyAs what="Run code" spellings={() => processSpellings.run(record.id, language, code)} />
+          <CopyAs what="Run code" spellings={() => processSpellings.run(record.id, language, code, user)} />
         </div>
       </form>
       <section class="stack" aria-label="Runs">

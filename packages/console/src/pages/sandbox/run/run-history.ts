@@ -31,7 +31,7 @@ export class RunHistory {
     return this.#runs;
   }
 
-  async run(sandbox: Sandbox, language: Language, code: string): Promise<void> {
+  async run(sandbox: Sandbox, language: Language, code: string, user: string | undefined): Promise<void> {
     this.#last += 1;
     const number = this.#last;
     const text = new OutputText(SHOWN_BYTES);
@@ -50,7 +50,7 @@ export class RunHistory {
       },
       ...this.#runs.peek().slice(0, KEEP_RUNS - 1),
     ];
-    const process = sandbox.spawn({ language, code }, { stdin: "" });
+    const process = sandbox.spawn({ language, code }, { stdin: "", user });
     this.#current = { process, stopped: false };
     try {
       const started = await process;

@@ -16,9 +16,9 @@ export function warmKey({ spec, tenant }: AcquireRequest, defaults: WarmDefaults
   if (spec.network !== "none") return undefined;
   const image = spec.image ?? defaults.image;
   const limits = limitsOf(spec, defaults);
-  const own = image !== defaults.image || limits !== sorted(defaults.resources);
+  const own = image !== defaults.image || limits !== sorted(defaults.resources) || spec.user !== undefined;
   if (own && tenant === undefined) return undefined;
-  return JSON.stringify(["fresh", image, limits, own ? tenant : null]);
+  return JSON.stringify(["fresh", image, limits, spec.user ?? null, own ? tenant : null]);
 }
 
 /** The same for one with a saved state, which is always kept for its caller. */
@@ -28,7 +28,7 @@ export function stateKey(
   defaults: WarmDefaults,
 ): string | undefined {
   if (spec.network !== "none" || tenant === undefined) return undefined;
-  return stateKeyStart(stateId) + JSON.stringify([spec.image, limitsOf(spec, defaults), tenant]);
+  return stateKeyStart(stateId) + JSON.stringify([spec.image, limitsOf(spec, defaults), spec.user, tenant]);
 }
 
 /** The common prefix of a state's keys. */

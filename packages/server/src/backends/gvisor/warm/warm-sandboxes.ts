@@ -114,8 +114,9 @@ export class WarmSandboxes {
 }
 
 /** Nothing of the current caller is kept for the next. */
-function withoutAsker({ spec: { image, resources } }: AcquireRequest): AcquireRequest {
-  const spec = { ...(image === undefined ? {} : { image }), env: {}, resources, network: "none" as const };
+function withoutAsker({ spec: { image, user, resources } }: AcquireRequest): AcquireRequest {
+  const chosen = { ...(image === undefined ? {} : { image }), ...(user === undefined ? {} : { user }) };
+  const spec = { ...chosen, env: {}, resources, network: "none" as const };
   return { sandboxId: NOBODY, spec };
 }
 

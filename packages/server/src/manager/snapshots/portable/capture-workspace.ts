@@ -32,7 +32,7 @@ export async function captureWorkspace(
 ): Promise<SnapshotPayload> {
   if (backend.capturesWorkspace === true) return await captureNatively(handle, backend.name, into, options);
   options.onProgress?.({ phase: "saving files" });
-  const folder = backend.workspaceFolder ?? DEFAULT_WORKSPACE;
+  const folder = (await handle.workspaceFolder?.()) ?? backend.workspaceFolder ?? DEFAULT_WORKSPACE;
   const names = handle.rawFiles === undefined ? "utf8" : "latin1";
   const source = { files: handle.rawFiles ?? handle.files, names, folder, maxBytes: diskBytes ?? MAX_BYTES } as const;
   const tally = emptyTally();

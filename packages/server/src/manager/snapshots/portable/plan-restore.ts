@@ -81,7 +81,7 @@ function backendFor(captured: string, profile: Profile | undefined): string {
   return offered.includes(captured) ? captured : (offered[0] ?? captured);
 }
 
-/** On another backend, unsupported limits are dropped, and the image may differ. */
+/** On another backend, unsupported limits and users are dropped, and the image may differ. */
 function specFor(
   context: ManagerContext,
   from: string,
@@ -89,11 +89,12 @@ function specFor(
   spec: SandboxSpec,
   { image }: RestoreRequestBody,
 ): SandboxSpec {
-  const { image: captured, ...rest } = spec;
+  const { image: captured, user, ...rest } = spec;
   const wanted = image === undefined ? captured : (image ?? undefined);
   const hasLimits = to === from || context.backend(to).capabilities.limits;
   return {
     ...rest,
+    ...(user === undefined || context.backend(to).capabilities.users !== true ? {} : { user }),
     ...(wanted === undefined ? {} : { image: wanted }),
     resources: hasLimits ? spec.resources : {},
   };

@@ -31,7 +31,7 @@ export async function unpackWorkspace(
   path: string,
   options: CallOptions,
 ): Promise<Unpacked> {
-  const folder = backend.workspaceFolder ?? DEFAULT_WORKSPACE;
+  const folder = (await handle.workspaceFolder?.()) ?? backend.workspaceFolder ?? DEFAULT_WORKSPACE;
   const { rawFiles } = handle;
   options.onProgress?.({ phase: "unpacking files" });
   const archive = createReadStream(path, { signal: options.signal });

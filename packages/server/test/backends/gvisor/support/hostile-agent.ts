@@ -12,9 +12,9 @@ export class HostileAgent {
   constructor() {
     this.input.resume();
     this.client = new AgentClient(this.input, this.output, {
-      user: { uid: 1000, gid: 1000 },
+      users: { workingFolder: "/", rootInside: false },
+      baseEnv: {},
       env: {},
-      workingFolder: "/",
       heartbeatMs: 0,
       onFailure: (error) => this.failures.push(error),
       onEnd: () => this.client.fail(new SandboxerError("sandbox_failed", "The agent is gone.")),

@@ -21,6 +21,7 @@ test("what asks for nothing of its own may be anybody's, under any name and with
 test.each([
   ["an image", { image: "tar:/x" }],
   ["a limit", { resources: { memoryBytes: 9 } }],
+  ["a user", { user: "root" }],
   ["a share of processors", { resources: { cpus: 1 } }],
 ])("what asks for %s of its own is kept for who asks", (_, spec) => {
   const own = key(spec, "key:1");

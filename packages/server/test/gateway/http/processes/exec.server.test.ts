@@ -1,6 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { eventually } from "../../../../../../test/kit/eventually.ts";
+import { FakeBackend } from "../../../../src/backends/fake/index.ts";
 import { startTestServer } from "../../../../../../test/kit/server/test-server.ts";
 import { lines, SandboxClient, text } from "./support.ts";
 
@@ -20,6 +21,31 @@ test("environment, working folder and stdin are those of the request", async () 
   expect((await box.exec({ shell: "cat", stdin: "" })).stdout).toBe("");
   const big = "x".repeat(300_000);
   expect((await box.exec({ shell: "cat", stdin: big })).stdout).toBe(big);
+});
+
+test("a process runs as the user of the request, or of the sandbox", async () => {
+  const server = await startTestServer();
+  const box = await SandboxClient.create(server);
+  expect((await box.exec({ shell: "printenv HOME", user: "root" })).stdout).toBe("/root\n");
+  expect((await box.exec({ shell: "printenv HOME" })).stdout).toBe("/workspace\n");
+  const rooted = await SandboxClient.create(server, { user: "root" });
+  expect((await rooted.exec({ shell: "printenv HOME" })).stdout).toBe("/root\n");
+  expect((await rooted.call<{ user: string }>("GET", "")).body.user).toBe("root");
+  for (const user of ["nobody-here", "", "a b", "a:b:c", "../root", "-x", "ro\0ot", "x".repeat(300)]) {
+    const answer = await box.call("POST", "/exec", { shell: "true", user });
+    expect([user, answer.status, answer.body.error.code]).toEqual([user, 400, "bad_request"]);
+  }
+});
+
+test("a backend whose programs run as one user refuses another", async () => {
+  const server = await startTestServer({ backend: new FakeBackend({ capabilities: { users: false } }) });
+  const box = await SandboxClient.create(server);
+  const answer = await box.call("POST", "/exec", { shell: "true", user: "root" });
+  expect([answer.status, answer.body.error]).toEqual([
+    422,
+    expect.objectContaining({ code: "not_supported", message: "The backend fake runs all programs as one user." }),
+  ]);
+  await expect(SandboxClient.create(server, { user: "root" })).rejects.toThrow("not_supported");
 });
 
 test("code that is too long for an argument goes through a file, which is gone afterwards", async () => {

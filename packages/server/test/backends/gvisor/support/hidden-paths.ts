@@ -1,0 +1,17 @@
+/** Of the host; each exists on some machine, and none of them is there inside. */
+export const HIDDEN = [
+  "/root",
+  "/etc/shadow",
+  "/etc/ssh",
+  "/etc/sudoers",
+  "/etc/ssl/private",
+  "/etc/machine-id.host",
+  "/var/lib",
+  "/var/log",
+  "/var/run/docker.sock",
+  "/run/docker.sock",
+  "/run/secrets",
+  "/work",
+  "/boot",
+  "/lost+found",
+];
