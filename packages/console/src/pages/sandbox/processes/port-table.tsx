@@ -39,7 +39,7 @@ export function PortTable({ sandboxId }: { readonly sandboxId: string }): JSX.El
             <tr>
               <th scope="col">Port</th>
               <th scope="col">Address inside</th>
-              <th scope="col">Who may open it</th>
+              <th scope="col">Access</th>
             </tr>
           </thead>
           <tbody>
@@ -74,7 +74,7 @@ function PortRow({ listening, onOpen }: PortRowProperties): JSX.Element {
         </a>
       </td>
       <td class="mono">{address}</td>
-      <td>{listening.public ? "anyone" : "holders of a key, a token or a signed link"}</td>
+      <td>{listening.public ? "anyone" : "private: a key, a token or a signed link"}</td>
     </tr>
   );
 }
