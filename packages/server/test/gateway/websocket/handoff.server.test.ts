@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { untilStill } from "../../backends/contract/programs.ts";
 import { heldSwap } from "../../manager/support/held-call.ts";
 import { eventually } from "../../../../../test/kit/eventually.ts";
@@ -9,7 +9,6 @@ import {
   type TestServer,
   type TestServerOptions,
 } from "../../../../../test/kit/server/test-server.ts";
-import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const DURABLE = { enable_checkpoint: true };
 const HANDOFF = { ...DURABLE, enable_sandbox_handoff: true };
@@ -156,8 +155,10 @@ describe("handoff between living servers", () => {
     const { client: old, id } = await first.create(HANDOFF);
     const fresh = second.attach(id);
     await fresh.until("RUNNING");
+    const read = vi.spyOn(first.durable.ownership, "read");
     const back = first.attach(id);
-    await meanwhile(200);
+    const isSeen = (): boolean => read.mock.settledResults.some(({ type }) => type === "fulfilled");
+    await eventually("the old server has seen in the store that it gave the sandbox up", isSeen);
     released.release();
     await back.until("RUNNING");
     await Promise.all([old.closed, fresh.closed]);
@@ -165,7 +166,7 @@ describe("handoff between living servers", () => {
   });
 
   test("to and fro ten times, and a counter in the background never stops", async () => {
-    const servers = await pair();
+    const servers = await pair({ handoffTimeoutMs: 60_000 });
     const { client, id } = await servers[0].create(HANDOFF);
     await client
       .run("bash", "x=0; while true; do x=$((x+1)); echo $x > count; sleep 0.01; done &")

@@ -19,7 +19,7 @@ async function frozenSandbox(before: (box: SandboxClient) => Promise<void> = asy
     store.away = false;
     await eventually("it goes on", () => !ownership.instances.frozen);
   };
-  return { box, thaw };
+  return { server, box, thaw };
 }
 
 test("calls on a sandbox that is held still are told why, and may be tried again", async () => {
@@ -40,13 +40,16 @@ test("calls on a sandbox that is held still are told why, and may be tried again
 });
 
 test("a command whose caller has gone before the thaw is not run", async () => {
-  const { box, thaw } = await frozenSandbox();
+  const { server, box, thaw } = await frozenSandbox();
   const caller = new AbortController();
+  const bytesRead = (): number => [...server.sockets].reduce((sum, socket) => sum + socket.bytesRead, 0);
+  const before = bytesRead();
   const call = box.stream({ shell: "touch /workspace/ran", detach: true }, { signal: caller.signal });
-  await meanwhile(200);
+  await eventually("the server has read the call", () => bytesRead() > before);
+  const connections = server.sockets.size;
   caller.abort();
   await expect(call).rejects.toThrow("abort");
-  await meanwhile(200);
+  await eventually("the server has seen that the caller is gone", () => server.sockets.size < connections);
   await thaw();
   // Whoever waits for the thaw looks at the clock now and then.
   await meanwhile(200);
