@@ -55,7 +55,7 @@ describe("an encrypted image", () => {
       "that claims to be its own",
       (envelope: Envelope, own: string) => ({ ...envelope, origin: { ...envelope.origin, sandbox_id: own } }),
     ],
-    ["that claims no origin", ({ origin: _, ...envelope }: Envelope) => ({ ...envelope, format: 3 })],
+    ["that claims no origin", (envelope: Envelope) => ({ ...envelope, origin: undefined, format: 3 })],
     ["with another parent", (envelope: Envelope) => ({ ...envelope, origin: { ...envelope.origin, parent: null } })],
   ])("of another sandbox, %s, is refused at decryption", async (_, change) => {
     const { store, server, own, other, otherName } = await twoSandboxes();
