@@ -6,7 +6,7 @@ import { collectImages, type Collected } from "./collect-images.ts";
 import { exists, fetchImage } from "./fetch-image.ts";
 import { Holders } from "./holders.ts";
 import { ImageFolders } from "./image-folders.ts";
-import { withArchive } from "./import-archive.ts";
+import { openLayout, withArchive } from "./import-archive.ts";
 import { ImageIndex, type ImageEntry } from "./image-index.ts";
 import { DEFAULT_LIMITS, type ImageLimits } from "./image-limits.ts";
 import { fullName, parseReference, pinnedName, taggedName, type ImageReference } from "./image-reference.ts";
@@ -88,6 +88,21 @@ export class ImageLibrary {
     });
   }
 
+  /** An image of an OCI layout on this machine, under the name `image`. */
+  async useLayout(
+    image: string,
+    folder: string,
+    tag: string | undefined,
+    options: CallOptions = {},
+  ): Promise<HeldImage> {
+    const source = await openLayout(folder, tag, this.#limits);
+    const { digest } = await source.manifest();
+    const origin = { name: image, repository: image, names: () => [] };
+    const held = (await this.#hold(digest)) ?? (await this.#hold(await this.#fetch(origin, source, options)));
+    if (held !== undefined) return { ...held, name: image };
+    throw new SandboxerError("backend_unavailable", `The image ${image} is removed as soon as it is unpacked.`);
+  }
+
   /** Makes sure that an image is here, without holding it. */
   async prepare(name: string, options: CallOptions = {}): Promise<void> {
     const present = await this.#find(this.#parse(name));
@@ -116,7 +131,11 @@ export class ImageLibrary {
           hint: "Give it one: --name NAME.",
         });
       }
-      return this.#added(await this.#fetch(this.#parse(first), source, others, options));
+      const origin = originOf(
+        this.#parse(first),
+        others.map((each) => fullName(this.#parse(each))),
+      );
+      return this.#added(await this.#fetch(origin, source, options));
     });
   }
 
@@ -200,7 +219,7 @@ export class ImageLibrary {
     const running = this.#pulls.get(name);
     if (running !== undefined && !running.abandoned) return running.join(options);
     const source = new RegistrySource(this.#client, reference, this.#limits, thisPlatform(arch()));
-    const pull = new SharedPull((shared) => this.#fetch(reference, source, [], shared));
+    const pull = new SharedPull((shared) => this.#fetch(originOf(reference), source, shared));
     this.#pulls.set(name, pull);
     try {
       return await pull.join(options);
@@ -209,14 +228,8 @@ export class ImageLibrary {
     }
   }
 
-  async #fetch(
-    reference: ImageReference,
-    source: ImageSource,
-    names: readonly string[],
-    options: CallOptions,
-  ): Promise<string> {
+  async #fetch({ name, repository, names }: ImageOrigin, source: ImageSource, options: CallOptions): Promise<string> {
     await makePrivateFolder(this.#folders.top);
-    const name = fullName(reference);
     options.onProgress?.({ phase: "pulling image" });
     const found = await source.manifest(options);
     const { manifest, digest } = found;
@@ -231,14 +244,13 @@ export class ImageLibrary {
       last_used_at: now,
       held_by: [],
       ...entry,
-      repository: `${reference.registry}/${reference.repository}`,
+      repository,
       diff_ids: [...config.diffIds],
       defaults: config.defaults,
     }));
     try {
       const bytes = await fetchImage({ name, digest, manifest, config }, source, this.#folders, this.#limits, options);
-      const all = [...namesOf(reference, found), ...names.map((each) => fullName(this.#parse(each)))];
-      await this.#index.change((images) => publish(images, digest, { bytes, names: all, now }));
+      await this.#index.change((images) => publish(images, digest, { bytes, names: names(found), now }));
     } finally {
       release();
     }
@@ -331,7 +343,24 @@ export class ImageLibrary {
   }
 }
 
-/** The names by which a reference is found again. */
+/** Where an image comes from. */
+interface ImageOrigin {
+  /** For messages. */
+  readonly name: string;
+  /** See {@link ImageEntry}. */
+  readonly repository: string;
+  /** The names by which it is found again. */
+  readonly names: (found: FoundManifest) => readonly string[];
+}
+
+function originOf(reference: ImageReference, others: readonly string[] = []): ImageOrigin {
+  return {
+    name: fullName(reference),
+    repository: `${reference.registry}/${reference.repository}`,
+    names: (found) => [...namesOf(reference, found), ...others],
+  };
+}
+
 function namesOf(reference: ImageReference, { indexDigest }: FoundManifest): string[] {
   const tagged = reference.digest === undefined ? taggedName(reference) : undefined;
   const ofIndex =

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { constants, createReadStream, createWriteStream } from "node:fs";
+import { copyFile, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { arch } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
@@ -36,6 +36,22 @@ const layoutSchema = z.looseObject({
 
 export interface ArchiveSource extends ImageSource {
   readonly names: readonly string[];
+}
+
+/** An image of an OCI layout that others may use too. */
+export async function openLayout(
+  folder: string,
+  tag: string | undefined,
+  limits: ImageLimits,
+): Promise<Pick<LayoutSource, keyof ImageSource>> {
+  const name = `in ${folder}`;
+  const layout = layoutSchema.safeParse(jsonOf(await document(join(folder, "index.json"), limits)));
+  if (!layout.success) throw refused(name, "the folder is not an OCI layout");
+  const { manifests } = layout.data;
+  const only = tag === undefined && manifests.length === 1 ? manifests[0] : undefined;
+  const found = only ?? manifests.find(({ annotations }) => annotations?.[REF_NAME] === tag);
+  if (found === undefined) throw refused(name, `the layout has no tag ${JSON.stringify(tag ?? "")}`);
+  return new LayoutSource(folder, found.digest, [], limits, "copy");
 }
 
 /** Unpacks an archive of one image into a folder of its own for the time of `work`. */
@@ -140,14 +156,22 @@ async function asLayout(
   return digest;
 }
 
-/** An OCI layout in a folder that nobody else changes. */
+/** An OCI layout in a folder. What changes meanwhile is found by its digest when it is unpacked. */
 class LayoutSource implements ArchiveSource {
   readonly names: readonly string[];
   readonly #folder: string;
   readonly #digest: string;
   readonly #limits: ImageLimits;
+  readonly #manner: "move" | "copy";
 
-  constructor(folder: string, digest: string, names: readonly string[], limits: ImageLimits) {
+  constructor(
+    folder: string,
+    digest: string,
+    names: readonly string[],
+    limits: ImageLimits,
+    manner: "move" | "copy" = "move",
+  ) {
+    this.#manner = manner;
     this.#folder = folder;
     this.#digest = digest;
     this.names = names;
@@ -178,7 +202,8 @@ class LayoutSource implements ArchiveSource {
     const found = await digestOf(from).catch(undefinedIf("ENOENT"));
     if (found !== blob.digest)
       throw refused(NAME, `its layer ${blob.digest} is ${found === undefined ? "missing" : "damaged"}`);
-    await rename(from, path);
+    if (this.#manner === "move") await rename(from, path);
+    else await copyFile(from, path, constants.COPYFILE_FICLONE);
     onBytes?.(blob.size);
   }
 

@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
@@ -49,6 +49,25 @@ describe("an import", () => {
     });
     const held = await library.use("team/tool:2");
     expect(await readFile(join(held.path, "hello"), "utf8")).toBe("hello\n");
+  });
+
+  it("is not needed for a layout on this machine, whose files stay", async () => {
+    const image = await anImage();
+    const folder = await temporaryFolder();
+    await mkdir(join(folder, "blobs/sha256"), { recursive: true });
+    for (const { name, content } of blobsOf(image)) await writeFile(join(folder, name), content!);
+    const manifests = [
+      { digest: image.digest, size: 1, annotations: { "org.opencontainers.image.ref.name": "latest" } },
+    ];
+    await writeFile(join(folder, "index.json"), JSON.stringify({ manifests }));
+    const library = await openLibrary(await FakeRegistry.start());
+    const held = await library.useLayout("oci:here", folder, "latest");
+    expect(held).toMatchObject({ name: "oci:here", digest: image.digest, defaults: { env: { A: "b" } } });
+    expect(await readFile(join(held.path, "hello"), "utf8")).toBe("hello\n");
+    expect(await readdir(join(folder, "blobs/sha256"))).toHaveLength(image.blobs.size + 1);
+    expect((await library.useLayout("oci:here", folder, undefined)).path).toBe(held.path);
+    await expect(library.useLayout("oci:here", folder, "other")).rejects.toThrow('no tag "other"');
+    await expect(library.useLayout("oci:here", "/nonexistent", "x")).rejects.toThrow("not an OCI layout");
   });
 
   it("takes an archive of `docker save`, old or new, with its names", async () => {

@@ -1,5 +1,4 @@
 import { execFile, spawn } from "node:child_process";
-import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { SandboxerError } from "@sandboxer/protocol";
@@ -8,7 +7,6 @@ import { unpackOnce } from "./tar.ts";
 
 const execFileAsync = promisify(execFile);
 const LOCAL_TIMEOUT_MS = 30_000;
-const UNPACK_TIMEOUT_MS = 10 * 60_000;
 
 /** Whether the local Docker engine has an image. False also without Docker. */
 export async function isInDocker(name: string): Promise<boolean> {
@@ -41,31 +39,6 @@ export async function dockerRootFilesystem(
   return { image, path, mounts: [], identity: { kind: "container image", digest, parts: { id: digest } } };
 }
 
-/**
- * `oci:PATH:TAG`: an image in an OCI layout on this machine, unpacked by umoci (and fetched by skopeo for a registry).
- */
-export async function ociRootFilesystem(
-  image: string,
-  reference: string,
-  cacheDirectory: string,
-): Promise<RootFilesystem> {
-  refuseOption(image, reference);
-  const inspected = await tool("skopeo", ["inspect", `oci:${reference}`, "--format", "{{.Digest}}"], image);
-  const digest = inspected.trim().replace(/^sha256:/, "");
-  if (!/^[0-9a-f]{64}$/.test(digest)) throw new SandboxerError("bad_request", `The image ${image} has no digest.`);
-  const path = join(cacheDirectory, `oci-${digest.slice(0, 32)}`);
-  await unpackOnce(path, image, async (into) => {
-    const bundle = `${into}.bundle`;
-    try {
-      await tool("umoci", ["unpack", "--image", reference, bundle], image, UNPACK_TIMEOUT_MS);
-      await rename(join(bundle, "rootfs"), into);
-    } finally {
-      await rm(bundle, { recursive: true, force: true });
-    }
-  });
-  return { image, path, mounts: [], identity: { kind: "container image", digest, parts: { digest } } };
-}
-
 async function exportInto(container: string, into: string): Promise<void> {
   const source = spawn("docker", ["export", container], { stdio: ["ignore", "pipe", "inherit"] });
   const sink = spawn("tar", ["-x", "-p", "--numeric-owner", "-C", into], { stdio: [source.stdout, "ignore", "pipe"] });
@@ -75,9 +48,9 @@ async function exportInto(container: string, into: string): Promise<void> {
   if (exported !== 0 || unpacked !== 0) throw new Error(`docker export ended with ${exported}, tar with ${unpacked}`);
 }
 
-async function tool(name: string, args: string[], image: string, timeout = LOCAL_TIMEOUT_MS): Promise<string> {
+async function tool(name: string, args: string[], image: string): Promise<string> {
   try {
-    return (await execFileAsync(name, args, { timeout })).stdout;
+    return (await execFileAsync(name, args, { timeout: LOCAL_TIMEOUT_MS })).stdout;
   } catch (error) {
     const failure = error as NodeJS.ErrnoException & { stderr?: string };
     if (failure.code === "ENOENT") {
@@ -85,7 +58,7 @@ async function tool(name: string, args: string[], image: string, timeout = LOCAL
         "not_supported",
         `The image ${image} needs ${name}, which is not installed on the server.`,
         {
-          hint: `Install it (apt-get install ${name === "docker" ? "docker.io" : "skopeo umoci"}), or use a dir: or tar: image.`,
+          hint: "Install it (apt-get install docker.io), or use an image of a registry, or a dir: or tar: image.",
         },
       );
     }

@@ -1,9 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { ImageLibrary } from "../../../images/image-library.ts";
+import type { HeldImage, ImageLibrary } from "../../../images/image-library.ts";
 import type { CallOptions } from "../../../support/call-options.ts";
 import { makePrivateFolder } from "../../../support/private-folder.ts";
 import { checkImagePlace, type ImagePlaces } from "../../image-place.ts";
-import { dockerRootFilesystem, isInDocker, ociRootFilesystem } from "./container-image.ts";
+import { dockerRootFilesystem, isInDocker } from "./container-image.ts";
 import { directoryRootFilesystem } from "./directory.ts";
 import { hostRootFilesystem } from "./host.ts";
 import type { RootFilesystem } from "./root-filesystem.ts";
@@ -15,7 +15,6 @@ const RESOLVERS: Readonly<Record<string, Resolver>> = {
   dir: (image, path) => directoryRootFilesystem(image, path),
   tar: tarRootFilesystem,
   docker: dockerRootFilesystem,
-  oci: ociRootFilesystem,
 };
 
 export interface ImageResolverOptions extends ImagePlaces {
@@ -24,7 +23,7 @@ export interface ImageResolverOptions extends ImagePlaces {
   readonly library?: ImageLibrary | undefined;
 }
 
-const PATH_SCHEMES = new Set(["dir", "tar", "oci"]);
+const PATH_SCHEMES = new Set(["dir", "tar"]);
 
 /** One image has many names (`dir:/a`, `dir:/a/.`), and requests choose them. */
 const KEPT_NAMES = 256;
@@ -47,6 +46,7 @@ export class ImageResolver {
     const scheme = schemeOf(image);
     if (scheme === undefined) return this.#fromRegistry(image, options);
     if (scheme === "docker") return this.#fromDocker(image, options);
+    if (scheme === "oci") return this.#fromLayout(image, options);
     return this.#once(image);
   }
 
@@ -87,29 +87,39 @@ export class ImageResolver {
     if (image === "host") return hostRootFilesystem(cacheDirectory);
     const scheme = schemeOf(image) ?? "";
     const rest = image.slice(scheme.length + 1);
-    if (PATH_SCHEMES.has(scheme)) {
-      await checkImagePlace(image, scheme === "oci" ? rest.replace(/:[^/]*$/, "") : rest, this.#options);
-    }
+    if (PATH_SCHEMES.has(scheme)) await checkImagePlace(image, rest, this.#options);
     return RESOLVERS[scheme]!(image, rest, cacheDirectory);
   }
 
   async #fromRegistry(image: string, options: CallOptions): Promise<RootFilesystem> {
-    const { library } = this.#options;
-    if (library === undefined) {
-      throw new SandboxerError(
-        "bad_request",
-        `The image ${JSON.stringify(image)} must be host, dir:PATH, tar:PATH, docker:NAME or oci:PATH:TAG.`,
-      );
-    }
-    const { name, digest, path, defaults, release } = await library.use(image, options);
-    const identity = { kind: "container image", digest: digest.replace(/^sha256:/, ""), parts: { digest } };
-    return { image: name, path, mounts: [], identity, defaults, release };
+    return asRootFilesystem(await this.#library(image).use(image, options));
   }
+
+  /** `oci:PATH:TAG`; without a tag, the layout has one image. */
+  async #fromLayout(image: string, options: CallOptions): Promise<RootFilesystem> {
+    const [, path = "", tag] = /^oci:(.+?)(?::([^/:]*))?$/s.exec(image) ?? [];
+    await checkImagePlace(image, path, this.#options);
+    return asRootFilesystem(await this.#library(image).useLayout(image, path, tag, options));
+  }
+
+  #library(image: string): ImageLibrary {
+    const { library } = this.#options;
+    if (library !== undefined) return library;
+    throw new SandboxerError(
+      "bad_request",
+      `The image ${JSON.stringify(image)} must be host, dir:PATH, tar:PATH or docker:NAME.`,
+    );
+  }
+}
+
+function asRootFilesystem({ name, digest, path, defaults, release }: HeldImage): RootFilesystem {
+  const identity = { kind: "container image", digest: digest.replace(/^sha256:/, ""), parts: { digest } };
+  return { image: name, path, mounts: [], identity, defaults, release };
 }
 
 /** Undefined: the name of an image in a registry, such as `python:3.12`. */
 function schemeOf(image: string): string | undefined {
   if (image === "host") return "host";
   const [, scheme = ""] = /^([a-z]+):./s.exec(image) ?? [];
-  return Object.hasOwn(RESOLVERS, scheme) ? scheme : undefined;
+  return scheme === "oci" || Object.hasOwn(RESOLVERS, scheme) ? scheme : undefined;
 }
