@@ -113,9 +113,10 @@ function passedFromInside({ headers, headersDistinct }: IncomingMessage): Record
   return Object.fromEntries(passed);
 }
 
-/** `Connection` may name further headers of its hop. */
+/** `Connection` may name further headers of its hop, but not the length of a body: Node would send it without an end. */
 function connectionNames(header: string | undefined): ReadonlySet<string> {
-  return new Set((header ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  const names = (header ?? "").split(",").map((name) => name.trim().toLowerCase());
+  return new Set(names.filter((name) => name !== "content-length"));
 }
 
 function subprotocols(header: string | undefined): string | undefined {
