@@ -7,7 +7,7 @@ import { filesWith, UNIT_FILES } from "./scripts/testing/suffixes.ts";
  * `agent` a C compiler; `stores` the servers of test/kit/store-servers; `extensions` and `docker` root and the programs of
  * test/kit/services; `console` a Chromium; `gvisor` root and runsc (see scripts/test.ts).
  */
-/** How long something that is awaited may take: a guard against hanging, on machines that have much else to do. */
+/** Time limits of waits: a guard against hanging, also on busy machines. */
 const patience = { expect: { poll: { timeout: 60_000 } }, testTimeout: 180_000, hookTimeout: 180_000 };
 
 export default defineConfig({
@@ -20,7 +20,7 @@ export default defineConfig({
           name: "unit",
           // Much of their time is waiting.
           maxWorkers: 4,
-          // Loading the sources anew for each file took half of the processors' time.
+          // Loading the sources again for each file took half of the processors' time.
           isolate: false,
           ...UNIT_FILES,
         },
@@ -36,7 +36,7 @@ export default defineConfig({
       },
       {
         test: {
-          // Those of the other projects that are attacks: `npm run test:hostile`.
+          // The attacks among the tests of the other projects: `npm run test:hostile`.
           ...patience,
           name: "hostile",
           include: filesWith("hostile"),

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { childrenOf } from "./process-memory.ts";
 
-/** What `/proc` counts in: a hundredth of a second, on every Linux. */
+/** The unit of `/proc`: a hundredth of a second, on every Linux. */
 const TICK_MS = 10;
 
 export interface CpuUse {
   readonly ownMs: number;
-  /** Of all its descendants that are still there. */
+  /** Of all its live descendants. */
   readonly descendantsMs: number;
 }
 

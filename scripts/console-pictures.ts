@@ -1,5 +1,5 @@
 /**
- * `npm run console-pictures`: makes the pictures of the console in docs/images anew, on a real server with gVisor, which needs
+ * `npm run console-pictures`: makes the pictures of the console in docs/images again, on a real server with gVisor, which needs
  * root and a chromium. `npm run console-pictures -- handoff` makes only those of one file.
  */
 import { findChromium, prepareChromium } from "../test/kit/services/chromium.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run test:hostile`: what a hostile client, store or sandbox may try. Runs every `*.hostile.test.ts`, the fuzzers
+ * `npm run test:hostile`: attacks by a hostile client, store or sandbox. Runs every `*.hostile.test.ts`, the fuzzers
  * among them: `--inputs 200000` tries so many inputs (5000 unless told, as `npm test` does), `--seed N` those of one run.
  *
  * `--soak SECONDS` instead lets sandboxes come and go on a real server for so long, and fails when its memory,
@@ -21,7 +21,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Some hundred inputs take a second where much else runs. */
+/** A few hundred inputs take a second on a busy machine. */
 const MS_OF_INPUT = 50;
 const TESTS_MS = 15 * 60_000;
 

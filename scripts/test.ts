@@ -1,13 +1,13 @@
 /**
- * `npm test`: static checks, unit tests, those of whole servers, the lease protocol's simulation, servers that
+ * `npm test`: static checks, unit tests, tests of whole servers, the lease protocol's simulation, servers that
  * are killed at every step, servers under random faults, the agent's tests, the stores' tests on real
  * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, the console in a real browser, and the
- * gVisor suite once for each engine. They go side by side as far as the machine has room.
- * `npm test -- lint unit` runs only the suites with those names. What they saw of the backends' contract must be what
- * the table of `docs/reference/backends.md` says.
+ * gVisor suite once for each engine. Suites run side by side as far as the machine has room.
+ * `npm test -- lint unit` runs only the suites with those names. Their results of the backends' contract must match
+ * the table of `docs/reference/backends.md`.
  *
  * A suite whose needs are missing is skipped with the reason, and so are tests. With CI=true that is a failure, unless
- * `scripts/testing/allowed-skips.ts` allows it by name, or the table of backends says that one cannot do it.
+ * `scripts/testing/allowed-skips.ts` allows it by name, or the table of backends says that the backend cannot do it.
  */
 import { availableParallelism } from "node:os";
 import { findCompiler } from "@sandboxer/server/setup";

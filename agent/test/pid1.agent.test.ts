@@ -124,7 +124,7 @@ test.skipIf(unavailable)("USER says whose files and whose hook it is", async () 
   expect(await agent.failure(Type.user, u32(1), u32(1), u32(0), str("here"))).toBe(22);
 });
 
-test.skipIf(unavailable)("what it spawns can neither be root nor reach the agent", async () => {
+test.skipIf(unavailable)("spawned processes can neither be root nor reach the agent", async () => {
   const agent = await start();
   await expect(agent.spawn(["true"], { uid: 0 })).rejects.toThrow("1:");
   const { id } = await agent.shell(

@@ -76,7 +76,7 @@ test("without a token there is no resync", async () => {
   expect(await agent.failure(Type.resync, Buffer.from("short"))).toBe(1);
 });
 
-test("the token is told once, and the environment has none", async () => {
+test("the token is sent once, and is not in the environment", async () => {
   const agent = await startAgent(["env", `SANDBOXER_RESYNC=${TOKEN}`, agentBinary]);
   expect(await agent.failure(Type.resync, Buffer.from(TOKEN))).toBe(1);
   await agent.call(Type.resyncToken, Buffer.from(TOKEN));

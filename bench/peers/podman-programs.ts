@@ -101,7 +101,7 @@ export async function whyNoCriu({ criu, env }: PodmanPrograms): Promise<string> 
   }
 }
 
-/** Of what a failed program has said. */
+/** From the output of a failed program. */
 export function lastLine(error: unknown): string {
   const text = String((error as { stderr?: unknown }).stderr ?? error);
   return text.trim().split("\n").at(-1) ?? "";

@@ -3,11 +3,11 @@ import { dirname, join, relative, resolve } from "node:path";
 import { type OutputChunk, type Plugin, rolldown } from "rolldown";
 import { type Manifest, type PublicPackage, ROOT } from "./public-package.ts";
 
-/** There is one SandboxerError, whoever throws it and whoever catches it: an extension, the server, a program. */
+/** All code shares one SandboxerError class: extensions, the server and programs. */
 const ERRORS = "@sandboxer/protocol/errors";
 const ERRORS_FILE = join(ROOT, "packages/protocol/src/errors.ts");
 
-/** What a file says about its place or about others that does not hold in a bundle. */
+/** Paths in sources that are wrong in a bundle. */
 const REPLACED: readonly (readonly [file: string, from: string, to: string])[] = [
   ["checkpoints/blocks/block-workers.ts", `new URL("block-worker.ts"`, `new URL("block-worker.js"`],
   ["support/source-file/yaml-document.ts", `createRequire(import.meta.url)("yaml")`, `require("yaml")`],
@@ -90,7 +90,7 @@ export function packageOf(specifier: string): string[] {
   return name === undefined || specifier.startsWith("node:") || specifier.endsWith(".js") ? [] : [name];
 }
 
-/** The licenses of the libraries that were bundled: each asks for its text to go along. */
+/** The licenses of the libraries that were bundled: each requires a copy of its text. */
 async function writeLicenses(chunks: readonly OutputChunk[], into: string): Promise<void> {
   const folders = new Set(
     chunks

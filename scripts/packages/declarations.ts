@@ -27,7 +27,7 @@ export class Declarations implements AsyncDisposable {
     return new Declarations(folder);
   }
 
-  /** Writes what the exports of a package lead to. Returns the names of the packages that the types come from. */
+  /** Writes the declarations that the exports of a package lead to. Returns the names of the packages that the types come from. */
   async write({ folder, manifest }: PublicPackage, into: string): Promise<ReadonlySet<string>> {
     const source = join(this.#folder, folder, "src");
     const packages = new Set<string>();

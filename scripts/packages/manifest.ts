@@ -6,7 +6,7 @@ const OF_THE_CLONE = new Set(["private", "devDependencies", "scripts"]);
 
 /**
  * The package.json that is published. In the clone `exports` lead to the TypeScript, which runs as it is; here they lead
- * to what was built. npm has no setting for that difference. Of the dependencies those stay that built files import.
+ * to what was built. npm has no setting for that difference. Only dependencies that built files import stay.
  */
 export function packedManifest(
   { folder, manifest, shipped }: PublicPackage,

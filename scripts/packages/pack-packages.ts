@@ -10,7 +10,7 @@ import { ROOT } from "./public-package.ts";
 export interface PackedPackage {
   readonly name: string;
   readonly tarball: string;
-  /** What is in the tarball, as files. */
+  /** The files of the tarball, unpacked. */
   readonly folder: string;
 }
 

@@ -94,7 +94,7 @@ test("a part that is new or gone, and a backend that is new, are differences", (
   expect(differencesFrom(written, seen)).toEqual([]);
 });
 
-test("what failed, or was skipped because of the machine, says nothing of the backend", () => {
+test("tests that failed, or were skipped because of the machine, say nothing about the backend", () => {
   const failed = report("stone", { commands: ["passed", "failed"], ports: ["failed"], resuming: ["skipped"] });
   expect(differencesFrom(PAGE, observationsOf(failed))).toEqual([]);
   expect(withObservations(PAGE, observationsOf(failed))).toBe(PAGE);

@@ -79,7 +79,7 @@ test("groups keep the run that they were measured in", () => {
   expect(text).toContain("Docker 26.1");
 });
 
-test("what was not measured is there with its reason", () => {
+test("a missing measurement is listed with its reason", () => {
   const skipped = [{ what: "podman: save", why: "CRIU does not fit\nthis kernel | at all" }];
   expect(page({ peers: group({ skipped }) })).toContain("| podman: save | CRIU does not fit this kernel \\| at all |");
 });

@@ -87,7 +87,7 @@ test("installs once, and again when the lockfile has changed", async () => {
   expect(calls()).toBe(2);
 });
 
-test("what npm ci by hand installed is taken as it is", async () => {
+test("an installation by npm ci is used as it is", async () => {
   writeNpm("exit 9");
   mkdirSync(join(root, "node_modules"));
   const record = JSON.stringify({ packages: { "node_modules/a": { version: "1.0.0" } } });

@@ -20,7 +20,7 @@ test.each([
   ["Words.\n\n- Stray.\n\n### CLI\n- One.", ["This entry is in no area: - Stray."]],
   ["### CLI\n\n### Console\n- One.", ["The area CLI has no entries."]],
   ["Words.\n\n### CLI\n- One.\n\n### Console\n- Two.", []],
-])("of the section %j it says what is wrong", (text, problems) => {
+])("mistakes in the section %j are reported", (text, problems) => {
   expect(problemsOf({ version: "1.0.0", date: "unreleased", text })).toEqual(problems);
 });
 

@@ -4,6 +4,7 @@ import { parseAst } from "vitest/node";
 import { expect, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../..");
+const SELF = "scripts/test/plain-english.test.ts";
 const SOURCES = ["packages/*/src/**/*.{ts,tsx}", "scripts/*.{ts,mjs}", "bench/**/*.ts"];
 
 /** Openers that make a reader solve a riddle: "Who has a key", "One that is damaged", "Of those, …". */
@@ -12,6 +13,10 @@ const OPENER_ANYWHERE = /\b(?:What|Who|Whom|Whose|One that|One of which|Of|Those
 /** Words that plain English has a common word for. */
 const WORDS =
   /\b(?:anew|(?:is|are) gone|goes? on|going on|put down|taken? up|takes up|not told|hurts?|whom|whoever|told once|under way|sleeps|woken|unless told otherwise|(?:is|are|past) its time|for good)\b/;
+/** Names of tests are statements. They begin in lower case, and may continue the name of their group ("of a …"). */
+const TITLE_OPENER = /^(?:what|who|whom|whoever|one (?:that|whose|of which)|those (?:that|who|of))\s/i;
+const TITLE =
+  /\b(?:describe\w*|it|test)(?:\.\w+)*(?:\((?:[^()]|\([^()]*\))*\))?\(\s*(["'`])((?:\\.|(?!\1)[^\\])+)\1\s*,/g;
 /** Texts that clients compare, so that they stay as they are (protocol.md). */
 const FIXED: readonly string[] = [];
 
@@ -58,6 +63,23 @@ test("texts that people read have no riddle openers and no odd words", () => {
   expect(files.length).toBeGreaterThan(50);
   expect(files.flatMap((file) => oddTextsIn(file, readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
 });
+
+function oddTitlesIn(file: string, source: string): string[] {
+  const titles = Array.from(source.matchAll(TITLE), ([, , title = ""]) => title);
+  return titles.filter((title) => TITLE_OPENER.test(title) || WORDS.test(title)).map((title) => `${file}: ${title}`);
+}
+
+test("names of tests have no riddle openers and no odd words", () => {
+  const files = globSync("{agent,packages/*,scripts}/test/**/*.test.ts", { cwd: ROOT, exclude: [SELF] });
+  expect(files.length).toBeGreaterThan(400);
+  expect(files.flatMap((file) => oddTitlesIn(file, readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
+});
+
+test.each([
+  'test("what is damaged is named", async () => {});',
+  'describe("a sandbox", () => { it.each([1, 2])("who has %i", (n) => {}); });',
+  "it.runIf(isHere())(`a process goes on`, () => {});",
+])("%s is found", (source) => expect(oddTitlesIn("a.test.ts", source)).toHaveLength(1));
 
 test.each([
   ['fail("Who has no key is refused.");', "a sentence that begins with a riddle"],

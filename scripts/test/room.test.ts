@@ -21,7 +21,7 @@ function lab(width: number) {
 
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-test("what fits goes side by side, by rank; what does not fit waits and lets smaller work pass", async () => {
+test("work that fits runs side by side, by rank; work that does not fit waits and lets smaller work pass", async () => {
   const { add, end, begun, now } = lab(4);
   const all = [add("late", 3, 2), add("unit", 1, 3), add("small", 2, 1), add("other", 4, 1)];
   await settled();
@@ -36,7 +36,7 @@ test("what fits goes side by side, by rank; what does not fit waits and lets sma
   expect(begun).toEqual(["unit", "small", "other", "late"]);
 });
 
-test("what is wider than the room has it alone", async () => {
+test("work that is wider than the room has it alone", async () => {
   const { add, end, now } = lab(2);
   const all = [add("wide", 1, 9), add("small", 2, 1)];
   await settled();
@@ -47,7 +47,7 @@ test("what is wider than the room has it alone", async () => {
   await Promise.all(all);
 });
 
-test("work that fails makes room, and says so to whoever waits for it", async () => {
+test("work that fails makes room, and tells those who wait for it", async () => {
   const room = new Room(1);
   const failing = room.use(1, 1, () => Promise.reject(new Error("broken")));
   const next = room.use(2, 1, () => Promise.resolve("next"));

@@ -22,7 +22,7 @@ test("without a failure, the totals follow what each suite did", () => {
   );
 });
 
-test("what failed stands directly before the totals, with why", () => {
+test("failures stand directly before the totals, with the reason", () => {
   const failing: SuiteResult = {
     ...passed,
     title: "gvisor on runsc",

@@ -5,7 +5,7 @@ export interface AllowedSkip {
   readonly because: string;
 }
 
-/** By name, each with the reason why nobody can do something about it. */
+/** By name, each with the reason why it cannot be avoided. */
 export const ALLOWED_SKIPS: readonly AllowedSkip[] = [
   {
     test: /^on Google storage-testbench has Google storage-testbench$/,

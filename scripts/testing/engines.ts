@@ -43,8 +43,8 @@ export interface SkippedSuite {
 export type Planned = Suite | SkippedSuite;
 
 /**
- * The gVisor suite once for each engine: the pinned one of 2024, and the newest where Go can build it. What a run tests
- * is told to the tests by `SANDBOXER_TEST_RUNSC`, `…_RUNSC_VERSION`, `…_RUNSC_SHA256`, `…_PLATFORM` and `…_AGENT`; other
+ * The gVisor suite once for each engine: the pinned one of 2024, and the newest where Go can build it. Tests get their
+ * engine in `SANDBOXER_TEST_RUNSC`, `…_RUNSC_VERSION`, `…_RUNSC_SHA256`, `…_PLATFORM` and `…_AGENT`; other
  * programs that they need are in the `PATH`.
  */
 export async function planGvisorSuites(which: "usual" | "all" = "usual"): Promise<Planned[]> {

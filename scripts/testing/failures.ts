@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { VitestReport } from "./vitest-report.ts";
 
-/** One thing that failed, as it is said at the end of `npm test`: whoever has only the end of the output sees what it was. */
+/** One thing that failed, as it is said at the end of `npm test`: so a reader who has only the end of the output sees it. */
 export interface Failure {
   /** The full name of a test and its file; a file that could not be run; the suite itself. */
   readonly what: string;
@@ -27,7 +27,7 @@ export function failuresOf(report: VitestReport, root: string): Failure[] {
   });
 }
 
-/** What is known of a failure that no test reports: the end of what the suite had to say. */
+/** A failure that no test reports: the end of the output of the suite. */
 export function failureOfOutput(title: string, output: string): Failure {
   const lines = plainLines(output);
   const left = lines.length - OUTPUT_LINES;

@@ -1,4 +1,4 @@
-/** Lets work go side by side while all of it together is not too much for the machine. */
+/** Runs work side by side as far as the machine has room. */
 export class Room {
   readonly #width: number;
   #used = 0;
@@ -26,7 +26,7 @@ export class Room {
 
   #admit(): void {
     this.#waiting = this.#waiting.filter(({ weight, enter }) => {
-      // What is wider than the room has it alone.
+      // Work that is wider than the room has it alone.
       if (this.#used > 0 && this.#used + weight > this.#width) return true;
       this.#used += weight;
       enter();

@@ -8,7 +8,7 @@ import { titleOf, type Suite, type SuiteResult } from "./suite.ts";
 import { readVitestReport, skippedTestsOf, type VitestReport } from "./vitest-report.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
-/** What Node made of the TypeScript: the suites start hundreds of processes, each of which would do it again. */
+/** The cache of compiled TypeScript: the suites start hundreds of processes, each of which would do it again. */
 const COMPILED = join(ROOT, "node_modules/.cache/sandboxer/compiled");
 
 /** Notes the processor time of a command and what it waited for; its exit code stays. */
@@ -70,7 +70,7 @@ function run(argv: readonly string[], suite: Suite, directory: string, output: "
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     } catch {
-      // The group is gone already.
+      // The group has already ended.
     }
   };
   const interrupted = (): never => process.exit(130);

@@ -6,7 +6,7 @@ export function checkSkips(
   results: readonly SuiteResult[],
   allowed: readonly AllowedSkip[],
 ): {
-  /** Of what may not be; undefined: there is none. */
+  /** The forbidden skips; undefined: there are none. */
   readonly result: SuiteResult | undefined;
   /** For each that is allowed and was not skipped, a line that says so. */
   readonly unused: readonly string[];

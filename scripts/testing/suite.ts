@@ -6,7 +6,7 @@ import type { SkippedTest } from "./vitest-report.ts";
 export interface Suite {
   /** As `npm test -- NAME` selects it. */
   readonly name: string;
-  /** What it runs on, where that is a choice: the engine of the gVisor suites. */
+  /** The engine, if there is a choice: that of the gVisor suites. */
   readonly on?: string;
   readonly argv: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -24,11 +24,11 @@ export interface SuiteResult {
   readonly elapsedMs: number;
   /** Processor time of the suite and of all that it waited for; without sandboxes and daemons that outlive their parents. */
   readonly processorMs?: number | undefined;
-  /** What failed, to be said at the end. */
+  /** The failures, which are printed at the end. */
   readonly failures?: readonly Failure[];
   /** Tests that a suite left out because of what this machine or this engine cannot do. */
   readonly skippedTests: readonly SkippedTest[];
-  /** What its tests of the backends' contract saw. */
+  /** The results of its tests of the backends' contract. */
   readonly observations?: readonly Observation[];
   /** Why the whole suite was left out. */
   readonly skippedBecause?: string;
@@ -38,7 +38,7 @@ const NODE_MODULES = new URL("../../node_modules/", import.meta.url).pathname;
 
 /**
  * For the compiler and the linter, which are written in Go: several checkers do much of the work again, each for itself, and their memory is
- * freed more often than it need be. Like this they take half of the processors' time, and as long.
+ * freed more often than it need be. With these settings they take half of the processor time, and as long.
  */
 const ONE_CHECKER = ["--checkers", "1"];
 const IN_GO = { GOMAXPROCS: "1", GOGC: "200" };

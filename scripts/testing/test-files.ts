@@ -21,7 +21,7 @@ export function testFiles(root: string): string[] {
   return globSync("**/*.{test,spec}.{ts,tsx,mts,js,mjs}", { cwd: root, exclude }).toSorted();
 }
 
-/** What is wrong with where files of tests are and what they are called. */
+/** Problems with the places and names of test files. */
 export function problemsWithNames(root: string, paths: readonly string[]): string[] {
   const found = new Set(globSync(`${TEST_FOLDERS}/**/*.test.ts`, { cwd: root }));
   return paths.flatMap((path) => problemWithName(root, path, found) ?? []);
@@ -93,7 +93,7 @@ function heavyImport(root: string, path: string, seen: Set<string>): string | un
   return undefined;
 }
 
-/** Types are no matter: nothing of them is loaded. */
+/** Types do not count: they are not loaded. */
 function importsOf(source: string): string[] {
   const statements = /^(?:import|export)\s+(?!type\b)(?:[^;"']*?\sfrom\s+)?"([^"]+)"/gm;
   return [...source.matchAll(statements), ...source.matchAll(/\bimport\(\s*"([^"]+)"/g)].map(([, name = ""]) => name);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** What is used here of vitest's JSON report. */
+/** The parts of vitest's JSON report that are used here. */
 export interface VitestReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
@@ -21,7 +21,7 @@ export interface ReportedTest {
   readonly fullName: string;
   readonly status: string;
   readonly failureMessages?: readonly string[] | null;
-  /** What the test has noted of itself, such as why it was skipped. */
+  /** Notes of the test about itself, such as why it was skipped. */
   readonly meta?: { readonly lacking?: { readonly reason: string; readonly instead?: string } };
 }
 

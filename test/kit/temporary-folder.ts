@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** A server that has ended does not wait for a write that is under way, which may make a file in a folder that is being removed. */
+/** A server that has ended does not wait for a write in progress, which may create a file in a folder that is being removed. */
 export const REMOVAL = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 } as const;
 
 /** A fresh folder that goes away with the test. */

@@ -15,7 +15,7 @@ test("checkpoint --leave-running saves a sandbox that keeps running", async () =
   expect(record.durability.last_saved_at).toBe(record.checkpoint?.created_at);
 });
 
-test("what may be lost is said at creation, changed later and shown", async () => {
+test("the promised maximum loss is set at creation, changed later and shown", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web", "--max-loss", "5m"]);
   expect((await cli(["get", "web"])).out).toMatch(/^max loss +5m$/m);

@@ -12,7 +12,7 @@ test("an error for people: message, hint, the exit code of the table", () => {
   expect(io.out()).toBe("");
 });
 
-test("what a sandbox made up does not reach the terminal as it is", () => {
+test("control characters from a sandbox do not reach the terminal", () => {
   const io = fakeIo();
   reportError(new SandboxerError("file_not_found", "/tmp/\u001B]0;x\u0007: not there", { hint: "a\nb" }), false, io);
   expect(io.err()).toBe("sandboxer: /tmp/�]0;x�: not there\n  a\nb\n");

@@ -11,7 +11,7 @@ import { DetachKeys, parseDetachKeys } from "../src/terminal/detach-keys.ts";
 import { fakeIo } from "./support/fake-io.ts";
 import { meanwhile } from "../../../test/kit/meanwhile.ts";
 
-test("what a removal frees, and what stays because others use it", () => {
+test("a removal shows what it frees, and what stays because others use it", () => {
   expect(formatRemovedBytes({ removed_bytes: 2 * 1024 ** 2, shared_bytes: 0 })).toBe("2.0 MiB freed.");
   expect(formatRemovedBytes({ removed_bytes: 0, shared_bytes: 5 * 1024 ** 2 })).toMatch(
     /^0 B freed\. 5\.0 MiB are shared with /,

@@ -31,7 +31,7 @@ test.each(["SIGTERM", "SIGKILL"] as const)("notices that npm was ended by %s", a
   await expect.poll(output).toContain("gone");
 });
 
-test("who was not started by npm may outlive its parent", async () => {
+test("a process that npm did not start may outlive its parent", async () => {
   const { npm, output } = startChain({ npm_command: undefined as unknown as string });
   await expect.poll(output).toContain("watching");
   process.kill(npm.pid ?? 0, "SIGKILL");

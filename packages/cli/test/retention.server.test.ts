@@ -2,7 +2,7 @@ import type { SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { startCli } from "./support/run-cli.ts";
 
-test("what stays is said at creation, changed part by part and shown", async () => {
+test("the retention is set at creation, changed part by part and shown", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web", "--keep-checkpoints", "last=3,hourly=24"]);
   expect((await cli(["get", "web"])).out).toMatch(/^checkpoint retention +last=3,hourly=24$/m);

@@ -155,7 +155,7 @@ test("operations and events, timeline, wait for an operation, the server's own f
   expect((await cli(["version"])).out).toMatch(/^client +\d.*\nserver +\S+ at http:/);
 });
 
-test("events -f goes on where the page ended, in the shape of the page", async () => {
+test("events -f continues where the page ended, in the same form", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const before = (await cli(["events", "--json"])).out.trim().split("\n");

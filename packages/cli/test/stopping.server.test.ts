@@ -130,7 +130,7 @@ const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find((path) => {
   return Number(spawnSync(path, ["-p", "process.versions.node.split('.')[0]"], { encoding: "utf8" }).stdout) < 22;
 });
 
-test.skipIf(oldNode === undefined)("a drain goes on when the older Node that started it is killed", async () => {
+test.skipIf(oldNode === undefined)("a drain continues when the older Node that started it is killed", async () => {
   const machine = await newMachine();
   const [, ...argv] = serve(machine);
   const server = await start([oldNode ?? "", ...argv]);

@@ -31,7 +31,7 @@ async function loaded(entry: string): Promise<{ files: string[]; others: string[
   return { files: [...files].map((file) => fileURLToPath(file)), others: [...others] };
 }
 
-describe("what the SDK loads", () => {
+describe("the modules that the SDK loads", () => {
   test("the main entry: nothing of Node, and no schemas", async () => {
     const { files, others } = await loaded("index.ts");
     expect(files.length).toBeGreaterThan(30);

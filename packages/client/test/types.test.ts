@@ -29,7 +29,7 @@ describe("call, from the protocol's table", () => {
     });
   });
 
-  test("what a route does not take does not compile", () => {
+  test("options that a route does not take do not compile", () => {
     expectTypes(() => [
       client.call("listSandboxes", {}),
       client.call("listSandboxes", { query: { limit: 5, state: "stored" } }),

@@ -68,7 +68,7 @@ test("a page says that it is not live for as long as it is not", async () => {
   await page.getByText("live", { exact: true }).waitFor();
 });
 
-test("who comes back to a long list finds the place; another page begins at its top", async () => {
+test("a user who returns to a long list finds the same place; another page begins at its top", async () => {
   const { page, client, open } = await startConsole({
     path: false,
     browser: { viewport: { width: 400, height: 500 } },
@@ -87,7 +87,7 @@ test("who comes back to a long list finds the place; another page begins at its 
   await expect.poll(() => page.evaluate(() => scrollY)).toBe(2_500);
 });
 
-test("a server that was started anew is known by what it says of itself now", async () => {
+test("a restarted server is known by what it reports now", async () => {
   const { page, client, server, guard, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "there-before" });
   await open(`/sandboxes/${sandbox.id}/facts`);

@@ -16,7 +16,7 @@ async function family(client: Sandboxer): Promise<{ web: Sandbox; copy: Sandbox 
 const panelOf = (page: Page) => page.getByRole("complementary");
 const node = (page: Page, name: RegExp) => page.getByRole("treeitem", { name });
 
-test("the drawing shows who came from whom, and the keyboard goes along it", async () => {
+test("the drawing shows the lineage, and the keyboard follows it", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const { web } = await family(client);
   await Sandbox.create({ client, name: "lonely" });

@@ -75,7 +75,7 @@ test("a revoked key ends the sessions that were opened with it, in a page that i
   await page.getByLabel("Key of this server").waitFor();
 });
 
-test("a session that ends behind a dialog leaves nothing in front of the login, which goes on at the same place", async () => {
+test("a session that ends behind a dialog leaves nothing in front of the login, which returns to the same place", async () => {
   const { page, client, keys, guard, open } = await startConsole({ keys: "use", path: false });
   const sandbox = await Sandbox.create({ client, name: "still-here" });
   await open(`/sandboxes/${sandbox.id}/facts`);
@@ -93,7 +93,7 @@ test("a session that ends behind a dialog leaves nothing in front of the login, 
   expect(await page.getByRole("button", { name: "Fork …" }).count()).toBe(0);
 });
 
-test("who cannot be logged out is told so", async () => {
+test("a user who cannot be logged out is told so", async () => {
   const { page, guard } = await startConsole({ keys: "use" });
   guard.expectProblem(/^failed: POST .*logout/);
   await page.route("**/v1/logout", (route) => route.abort("connectionrefused"));

@@ -115,7 +115,7 @@ test("every answer of the console has the strict policy, and no inline script or
   expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/i);
 });
 
-test("what is in a sandbox is never a page under the console's origin", async () => {
+test("files of a sandbox are never shown as a page under the console's origin", async () => {
   const { context, client, url, guard } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   const html = "<!doctype html><title>pwned</title><script>window.pwned = 1; fetch('/v1/sandboxes')</script>";

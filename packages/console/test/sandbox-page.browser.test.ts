@@ -6,7 +6,7 @@ import { chooseAction } from "./support/more-actions.ts";
 import { startConsole } from "./support/start-console.ts";
 import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
 
-test("a sandbox that is saved says that it sleeps; woken, its terminal goes on", async () => {
+test("a paused sandbox is shown as paused; resumed, its terminal continues", async () => {
   const { page, client, open, guard, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "sleeper" });
   guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
@@ -32,7 +32,7 @@ test("a sandbox that is saved says that it sleeps; woken, its terminal goes on",
   expect((await sandbox.refresh()).state).toBe("stored");
 });
 
-test("what is under way is shown, and moves nothing that somebody is about to click", async () => {
+test("an operation in progress is shown, and moves nothing that somebody is about to click", async () => {
   const { page, client, server, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "saved-often" });
   await open(`/sandboxes/${sandbox.id}/facts`);
@@ -74,7 +74,7 @@ test("a part of the page that could not be loaded is asked for again by itself",
   expect(asked).toBe(3);
 });
 
-test("one that is destroyed under the page, and one that never was, are told apart", async () => {
+test("a sandbox that is deleted under the page, and one that never existed, are told apart", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
   guard.expectAnswer(404, /^\/v1\/sandboxes\//);
   guard.expectAnswer(410, /^\/v1\/sandboxes\//);
@@ -215,7 +215,7 @@ test("a process shows its output from an offset, takes input and signals, and is
   await page.getByRole("columnheader", { name: "Parent" }).waitFor();
 });
 
-test("looking at the output of a terminal does not take it away from whoever types in it", async () => {
+test("looking at the output of a terminal does not take it away from the user who types in it", async () => {
   const { page, context, client, open, url } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   const { id } = (await sandbox.pty({ command: "echo ready; while read x; do echo got $x; done" })).detach();
@@ -230,7 +230,7 @@ test("looking at the output of a terminal does not take it away from whoever typ
   await other.getByRole("log").getByText("got hello").waitFor();
 });
 
-test("who may only look sees the output, and nothing to press", async () => {
+test("a user who may only read sees the output, and no buttons", async () => {
   const { page, client, open } = await startConsole({ path: false, keys: "read" });
   const sandbox = await Sandbox.create({ client, name: "glass" });
   const { id } = (await sandbox.spawn("echo visible; sleep 1000")).detach();

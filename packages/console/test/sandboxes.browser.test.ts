@@ -31,7 +31,7 @@ test("an empty list teaches the first command; a new sandbox opens on its page",
   expect(made?.record.expiresAt).not.toBeNull();
 });
 
-test("what happens to sandboxes is seen as it happens; search, filters and order are in the address", async () => {
+test("changes of sandboxes are seen as they happen; search, filters and order are in the address", async () => {
   const { page, client, screenshot } = await startConsole();
   const web = await Sandbox.create({ client, name: "web", labels: { team: "ml" } });
   await Sandbox.create({ client, name: "batch", labels: { team: "web" } });
@@ -134,7 +134,7 @@ test("the palette finds sandboxes and does what can be done; shortcuts leave typ
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
 });
 
-test("what is opened in the moment in which something else closes stays open", async () => {
+test("a dialog that is opened while another closes stays open", async () => {
   const { page } = await startConsole();
   await page.getByRole("button", { name: /Command palette/ }).click();
   await page.getByRole("combobox", { name: "Search pages and actions" }).fill("theme");
@@ -209,7 +209,7 @@ function pretend(index: number): object {
   };
 }
 
-test("what is done to many goes on when its dialog is closed, and a note says how it ended", async () => {
+test("a bulk action continues when its dialog is closed, and a note says how it ended", async () => {
   const { page, client } = await startConsole({ path: false });
   for (const name of ["first", "second"]) await Sandbox.create({ client, name });
   let goOn = (): void => {};
@@ -268,7 +268,7 @@ test("the dialog for a new sandbox is whole with the bundled profiles, and offer
   }
 });
 
-test("what runs at a server without a store is not said to be run by nobody", async () => {
+test("a sandbox at a server without a store is not shown as having no server", async () => {
   const { page, client, open } = await startConsole({ path: false, store: false });
   const sandbox = await Sandbox.create({ client, name: "storeless" });
   await open(`/sandboxes/${sandbox.id}/facts`);

@@ -45,7 +45,7 @@ test("back and forward lead through what was looked at", async () => {
   await page.getByRole("heading", { name: "Servers" }).waitFor();
 });
 
-test("a page whose connections break goes on by itself, with nothing missed", async () => {
+test("a page whose connections break continues by itself, with nothing missed", async () => {
   const { page, client, server, guard } = await startConsole();
   await page.getByText("live", { exact: true }).waitFor();
   guard.expectProblem(/^failed: GET .*ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION|EMPTY)/);

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { expect, inject, test } from "vitest";
 import { startConsole } from "./support/start-console.ts";
 
-test("what is loaded before a terminal is under 150 KB, gzipped", async () => {
+test("less than 150 KB, gzipped, are loaded before a terminal", async () => {
   const { page, url } = await startConsole();
   await page.getByRole("heading", { name: "Sandboxes", exact: true }).waitFor();
   const loaded = await page.evaluate(() =>

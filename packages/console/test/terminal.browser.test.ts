@@ -16,7 +16,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-test("a reload finds the terminal again with all that it showed, once, and it goes on", async () => {
+test("a reload finds the terminal again with all that it showed, once, and it continues", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   await startTerminal(sandbox, ECHO);
@@ -58,7 +58,7 @@ test("a connection that breaks comes back: it is said, and every number is there
   await expect.poll(() => page.getByText("Reconnecting").count()).toBe(0);
 });
 
-test("what is typed while the sandbox moves arrives once and in order", async () => {
+test("text that is typed while the sandbox moves arrives once and in order", async () => {
   const { page, client, servers, open, guard } = await startConsole({ path: false, instances: 2 });
   const sandbox = await Sandbox.create({ client });
   guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
@@ -125,7 +125,7 @@ test("tabs can be renamed, left running and shown again, and ended", async () =>
   await expect.poll(async () => (await sandbox.processes()).length).toBe(1);
 });
 
-test("a sandbox that goes back in time shows its terminal as it was then, and that goes on", async () => {
+test("a sandbox that is rewound shows its terminal as it was then, and the terminal continues", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));

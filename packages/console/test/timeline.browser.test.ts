@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Sandbox } from "@sandboxer/client";
 import { startConsole } from "./support/start-console.ts";
 
-test("what happens to a sandbox is drawn as it happens, and can be looked at", async () => {
+test("events of a sandbox are drawn as they happen, and can be looked at", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const web = await Sandbox.create({ client, name: "web" });
   await open(`/sandboxes/${web.id}/timeline`);

@@ -52,7 +52,7 @@ describe("client messages", () => {
     expect(parse(value)).toMatchObject({ type, message: expect.any(String) });
   });
 
-  test("whatever comes, there is a message or a reason, and no throw", () => {
+  test("any input gives a message or a reason, and no throw", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -121,7 +121,7 @@ test("every error has a status, an exit code and a next step", () => {
   }
 });
 
-test("whatever was thrown has one shape at the border", () => {
+test("any thrown value has one shape at the border", () => {
   expect(asSandboxerError(Object.assign(new Error("full"), { code: "ENOSPC", path: "/x" }))).toMatchObject({
     code: "no_space",
     message: expect.stringContaining("/x"),

@@ -5,7 +5,7 @@ import { columnsNotSeen, differencesFrom } from "./compare.ts";
 import type { Observation } from "./observation.ts";
 
 export const PAGE = new URL("../../../docs/reference/backends.md", import.meta.url).pathname;
-/** What the last `npm test` saw, for `npm run backend-table`. */
+/** The results of the last `npm test`, for `npm run backend-table`. */
 export const LAST_SEEN = new URL("../../../node_modules/.cache/sandboxer/backend-contract.json", import.meta.url)
   .pathname;
 

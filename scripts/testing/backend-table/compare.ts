@@ -2,7 +2,7 @@ import { NO_PLACE, parseTable, renderTable, splitPage } from "./markdown.ts";
 import type { Observation } from "./observation.ts";
 import { mergeTables, tableOf, type Cell, type Table } from "./table.ts";
 
-/** How the page differs from what was seen; columns of backends that nobody looked at are as they should be. */
+/** How the page differs from what was seen; columns of backends that were not tested count as correct. */
 export function differencesFrom(page: string, observations: readonly Observation[]): string[] {
   const seen = tableOf(observations);
   if (seen.columns.length === 0) return [];
@@ -15,7 +15,7 @@ export function differencesFrom(page: string, observations: readonly Observation
   return same ? [] : ["the order of the rows, or how the table is written"];
 }
 
-/** Backends of which the page tells and the tests saw nothing. */
+/** Backends that are on the page and were not tested. */
 export function columnsNotSeen(page: string, observations: readonly Observation[]): string[] {
   const seen = new Set(observations.filter(({ outcome }) => outcome !== "unknown").map(({ backend }) => backend));
   return parseTable(splitPage(page)?.table ?? "").columns.filter((column) => !seen.has(column));

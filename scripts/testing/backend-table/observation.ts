@@ -1,12 +1,12 @@
 import { testsOf, type VitestReport } from "../vitest-report.ts";
 
-/** What one test of `packages/server/test/backends/backend-contract.ts` saw of one backend. */
+/** The result of one test of `packages/server/test/backends/backend-contract.ts` for one backend. */
 export interface Observation {
   readonly backend: string;
   readonly subject: string;
   /** `unknown`: it was skipped because of the machine, not because of the backend. */
   readonly outcome: "held" | "failed" | "lacking" | "unknown";
-  /** Of what is lacking. */
+  /** Why the backend lacks it. */
   readonly reason?: string;
   readonly instead?: string;
 }

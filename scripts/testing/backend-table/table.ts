@@ -1,6 +1,6 @@
 import type { Observation } from "./observation.ts";
 
-/** Backends across, subjects of the contract down. What was not seen has no cell. */
+/** Backends across, subjects of the contract down. An untested subject has no cell. */
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: ReadonlyMap<string, ReadonlyMap<string, Cell>>;
@@ -25,7 +25,7 @@ export function tableOf(observations: readonly Observation[]): Table {
   return { columns, rows: new Map(rows) };
 }
 
-/** The table of the page with what was seen now. What nobody has ever seen is left out. */
+/** The table of the page with what was seen now. Subjects that were never tested are left out. */
 export function mergeTables(page: Table, seen: Table): Table {
   const added = seen.columns.filter((column) => !page.columns.includes(column)).toSorted();
   const columns = [...page.columns, ...added];

@@ -145,7 +145,7 @@ test("logs without a process takes the only one, and none by guess", async () =>
   expect(await cli(["logs", "web"])).toMatchObject({ code: 2, out: "", err: expect.stringContaining("Choose one: ") });
 });
 
-test("attach to a process shows what it wrote and goes on; exit code passed through", async () => {
+test("attach to a process shows its output so far and follows it; the exit code is passed through", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const process = await cli.id(["exec", "-d", "web", "-c", "echo first; read line; echo got $line; exit 3"]);
@@ -186,7 +186,7 @@ test("without a terminal the first Ctrl-C goes to the program", async () => {
   expect(await code).toBe(130);
 });
 
-test("output goes on through a handoff, and no byte is lost or comes twice", async () => {
+test("output continues through a handoff, and no byte is lost or repeated", async () => {
   const one = await startCli();
   const two = await startCli({ store: one.server.store });
   await one.id(["create", "--name", "web"]);

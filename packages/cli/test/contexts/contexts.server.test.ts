@@ -92,7 +92,7 @@ describe("the key", () => {
     expect(shown).toEqual(["Bearer from-environment", "Bearer from-file"]);
   });
 
-  test("that cannot be had is an error that does not tell it", async () => {
+  test("that cannot be read is an error that does not show it", async () => {
     await run(["context", "add", "prod", "--server", url, "--key-command", "false", "--use"]);
     const failed = await run(["ls"], { PATH: process.env["PATH"] ?? "" });
     expect(failed).toMatchObject({ code: 10, err: expect.stringContaining('key of context "prod"') });

@@ -54,7 +54,7 @@ test("between sandboxes, and with - for stdin and stdout", async () => {
   expect(printed).toMatchObject({ code: 0, out: "typed" });
 });
 
-test("what cannot be copied is an error, and leaves nothing behind", async () => {
+test("a path that cannot be copied is an error, and leaves nothing behind", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   expect(await cli(["cp", "a", "b"])).toMatchObject({ code: 2, err: expect.stringContaining("SANDBOX:/PATH") });

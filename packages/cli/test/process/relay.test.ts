@@ -12,7 +12,7 @@ const TERMINAL: Terminal = {
 };
 
 test.each([["typed\r\u0010\u0011"], ["typed\r", "\u0010", "\u0011"]])(
-  "who types %j and leaves waits until the program's terminal has it",
+  "a user who types %j and leaves waits until the program's terminal has it",
   async (...chunks) => {
     const steps: string[] = [];
     const taken = Promise.withResolvers<void>();

@@ -42,7 +42,7 @@ describe("a target", () => {
     ).toThrow(/ambiguous/);
   });
 
-  test("that is not there has suggestions, and is nothing", () => {
+  test("that does not exist is an error with suggestions", () => {
     expect(() => choose("wbe")).toThrow(
       expect.objectContaining({ code: "sandbox_not_found", hint: "Did you mean web?" }),
     );

@@ -54,7 +54,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect(await terminal.ended).toEqual({ code: 130, modes_restored: true });
   });
 
-  test("the detach keys leave it running; attach shows it again and goes on", async () => {
+  test("the detach keys leave it running; attach shows it again and follows it", async () => {
     const { cli, terminal } = await started();
     terminal.send("one\r");
     await terminal.shows("got one");
@@ -80,7 +80,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
   test.each([
     ["SIGTERM", 15],
     ["SIGHUP", 1],
-  ])("%s puts the terminal back, and the program goes on", async (_name, number) => {
+  ])("%s restores the terminal, and the program keeps running", async (_name, number) => {
     const { cli, terminal } = await started();
     terminal.kill(number);
     expect(await terminal.ended).toEqual({ code: 128 + number, modes_restored: true });

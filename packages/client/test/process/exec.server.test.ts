@@ -94,13 +94,13 @@ describe("exec", () => {
     expect(first.stdout).toBe("x\n");
   });
 
-  test("of a sandbox that is gone tells so when it is awaited", async () => {
+  test("of a deleted sandbox fails when it is awaited", async () => {
     const box = await sandbox();
     await box.destroy();
     await expect(box.exec("true")).rejects.toMatchObject({ code: expect.stringMatching(/^sandbox_/) });
   });
 
-  test("of a stored sandbox wakes it", async () => {
+  test("of a paused sandbox resumes it", async () => {
     const box = await sandbox();
     await box.exec("echo kept > file");
     await box.checkpoint();
@@ -231,7 +231,7 @@ describe("leaving and coming back", () => {
     await expect(process.collect()).rejects.toMatchObject({ code: "wrong_state" });
   });
 
-  test("what runs is listed", async () => {
+  test("running processes are listed", async () => {
     const box = await sandbox();
     await using process = await box.spawn("sleep 60");
     expect(await box.processes()).toMatchObject([{ id: process.id, state: "running" }]);

@@ -5,7 +5,7 @@ import { OutputQueue } from "../../src/process/output-queue.ts";
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const TEXT = "abcdefghijklmnopqrstuvwxyz".repeat(4);
 
-test("whatever sockets repeat, each byte comes once and in order", () => {
+test("however often sockets repeat bytes, each byte comes once and in order", () => {
   // Where a socket begins before what is there already, how much it sends, in frames of which size.
   const sockets = fc.array(fc.record({ back: fc.nat(40), send: fc.nat(60), frame: fc.integer({ min: 1, max: 20 }) }));
   fc.assert(

@@ -143,7 +143,7 @@ test("a server that ends in the middle: another one takes over, behind the same 
   expect((await sandbox.refresh()).owner).toMatchObject({ url: to.url });
 });
 
-test("a checkpoint by this client ends the reading, and the offset goes on after it", async () => {
+test("a checkpoint by this client ends the reading, and the offset is valid after it", async () => {
   const { url } = await server();
   const sandbox = await Sandbox.create({ url, enableCheckpoint: true });
   const process = await sandbox.spawn(TICKING);

@@ -96,7 +96,7 @@ describe("when the connection ends", () => {
     expect(next.sent()).toBe("d");
   });
 
-  test("by a cut, a terminal goes on with what is typed later", async () => {
+  test("by a cut, a terminal continues with what is typed later", async () => {
     const queue = new StdinQueue(false);
     socket(queue);
     const write = queue.write(bytes("abc"));

@@ -46,7 +46,7 @@ test("parents are made unless that is not wanted", async () => {
   await expect(files.mkdir("/tmp/none/folder", { parents: false })).rejects.toMatchObject({ code: "file_not_found" });
 });
 
-test("a stored sandbox is woken for its files, also for a stream", async () => {
+test("a paused sandbox is resumed for its files, also for a stream", async () => {
   const box = await sandbox();
   await box.files.write("/tmp/kept", "kept");
   await box.checkpoint();

@@ -85,7 +85,7 @@ describe("a client of one server works with the sandboxes of another", () => {
     expect(addresses.filter((address) => !address.replace(/^ws/, "http").startsWith(here.url))).toEqual([]);
   });
 
-  test("an owner that ends in the middle: the sandbox is taken up here, and its process goes on", async () => {
+  test("an owner ends in the middle: the sandbox is resumed here, and its process keeps running", async () => {
     const owner = await server();
     const here = await server({ store: owner.store });
     const { client } = watched(here.url);
@@ -116,7 +116,7 @@ async function asked(script: ScriptedAnswer[], options = {}): Promise<{ outcome:
   return { outcome, paths: scripted.requests.slice(1).map(({ path }) => path.replace("/v1/sandboxes/s/", "")) };
 }
 
-describe("what a server that passes calls on says of the owner", () => {
+describe("the text of a relaying server about the owner", () => {
   test("it had the sandbox a moment ago: the call is made again", async () => {
     expect((await asked([HELD, HELD, STATS])).paths).toEqual(["stats", "stats", "stats"]);
   });

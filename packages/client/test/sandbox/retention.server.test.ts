@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Sandbox } from "../../src/index.ts";
 import { server } from "../support/server.ts";
 
-test("what stays is said at creation and changed later; a pinned snapshot is not deleted", async () => {
+test("the retention is set at creation and changed later; a pinned snapshot is not deleted", async () => {
   const { client } = await server();
   const box = await Sandbox.create({ client, retention: { checkpoints: { keepLast: 3, hourly: 24 } } });
   expect(box.record.retention).toEqual({ checkpoints: { keepLast: 3, hourly: 24 } });

@@ -16,7 +16,7 @@ async function handle(script: ScriptedAnswer[], options = {}): Promise<{ sandbox
 }
 
 describe("a stored sandbox", () => {
-  test("is woken when it is used, once for all that use it", async () => {
+  test("is resumed when it is used, once for all users", async () => {
     const { sandbox, paths } = await handle([STORED, STORED, RECORD, STATS, STATS]);
     expect(await Promise.all([sandbox.stats(), sandbox.stats()])).toHaveLength(2);
     expect(paths().filter((path) => path === "POST /v1/sandboxes/s/resume")).toHaveLength(1);
@@ -28,13 +28,13 @@ describe("a stored sandbox", () => {
     expect(paths()).toEqual(["GET /v1/sandboxes/s/stats"]);
   });
 
-  test("whose waking fails tells why", async () => {
+  test("whose resume fails gives the reason", async () => {
     const { sandbox } = await handle([STORED, failure(422, "image_damaged")]);
     await expect(sandbox.stats()).rejects.toMatchObject({ code: "image_damaged" });
   });
 });
 
-test("a waking that broke off is repeated; one that is under way is waited for", async () => {
+test("a resume that broke off is repeated; callers wait for one in progress", async () => {
   const restoring = failure(409, "wrong_state", { state: "restoring" });
   const { sandbox, paths } = await handle(["hang up", restoring, restoring, RECORD]);
   expect(await sandbox.resume()).toMatchObject({ state: "running" });
@@ -120,7 +120,7 @@ test("a stream of bytes is only sent once the sandbox is there", async () => {
   ]);
 });
 
-test("the end of a scope destroys, or saves with keep; what is gone already is no error", async () => {
+test("the end of a scope deletes, or saves with keep; a sandbox that is already deleted is no error", async () => {
   const gone = await handle([failure(410, "sandbox_destroyed")]);
   await gone.sandbox[Symbol.asyncDispose]();
   expect(gone.paths()).toEqual(["DELETE /v1/sandboxes/s"]);

@@ -48,7 +48,7 @@ describe("killing", () => {
     expect(await running).toMatchObject({ stdout: "begun\n", exitCode: null });
   });
 
-  test("by a signal: the run fails with its reason, and the sandbox goes on", async () => {
+  test("by a signal: the run fails with its reason, and the sandbox keeps running", async () => {
     const server = await startTestServer();
     const sandbox = await create(server.url);
     const abort = new AbortController();
@@ -144,7 +144,7 @@ describe("errors carry the server's code and hint", () => {
     expect(await first).toMatchObject({ stdout: "on\n" });
   });
 
-  test("a run is refused while one from before goes on", async () => {
+  test("a run is refused while an earlier one is in progress", async () => {
     const server = await startTestServer();
     const sandbox = await create(server.url);
     const events = sandbox.events();
@@ -166,7 +166,7 @@ describe("errors carry the server's code and hint", () => {
     expect(await sandbox.run("bash", "echo fine")).toMatchObject({ stdout: "fine\n" });
   });
 
-  test("a checkpoint while executing is refused, and the execution goes on", async () => {
+  test("a checkpoint while executing is refused, and the execution continues", async () => {
     const server = await startTestServer();
     const sandbox = await create(server.url, DURABLE);
     const running = sandbox.run("bash", "read x; echo $x");

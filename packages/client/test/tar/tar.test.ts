@@ -61,7 +61,7 @@ async function unpack(tar: Uint8Array, pieceBytes: number): Promise<Filed[]> {
   return found;
 }
 
-test("what is packed is unpacked, however the bytes are cut", async () => {
+test("packed files are unpacked unchanged, however the bytes are cut", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(filed, { maxLength: 6 }),
@@ -118,7 +118,7 @@ test("this one reads what another tar packs", async () => {
   });
 });
 
-test("what is no tar, or is cut off, is an error", async () => {
+test("input that is no tar, or is cut off, is an error", async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 3000 }), async (bytes) => {
       fc.pre(bytes.some((byte) => byte !== 0));

@@ -18,7 +18,7 @@ test("a key is sent with each call, and is no field of the client", async () => 
   expect(JSON.stringify(transport)).not.toContain(encryptionKey);
 });
 
-test("what is no key is not sent, and not repeated", () => {
+test("a text that is no key is neither sent nor repeated", () => {
   const password = "a password of something else";
   expect(() => new Transport({ encryptionKey: password })).toThrow("32 bytes");
   expect(() => checkedEncryptionKey(password)).not.toThrow(password);

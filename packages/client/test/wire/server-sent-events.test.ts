@@ -41,7 +41,7 @@ function stream(...cursors: readonly string[]): ScriptedAnswer {
   };
 }
 
-test("a stream that breaks is taken up again at its cursor", async () => {
+test("a stream that breaks is resumed at its cursor", async () => {
   const server = await scriptedServer(stream("1", "2"), "hang up", stream("3"), stream("4"));
   const seen: string[] = [];
   for await (const event of new Sandboxer({ url: server.url, retry: { firstDelayMs: 1 } }).events({ sandboxId: "s" })) {
@@ -59,7 +59,7 @@ test("a stream that breaks is taken up again at its cursor", async () => {
   expect(server.requests[0]?.headers.accept).toBe("text/event-stream");
 });
 
-test("what happens while the first connection is down is not missed", async () => {
+test("events that happen while the first connection is down are not missed", async () => {
   const beginning: ScriptedAnswer = (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write("retry: 1000\nid: 7\n\n");

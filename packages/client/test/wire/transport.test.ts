@@ -123,7 +123,7 @@ describe("repetition", () => {
     expect(keys[2]).toBe("mine");
   });
 
-  test("what may have been done and has no key is not repeated after a cut, but after a refusal", async () => {
+  test("a call without a key that may have been executed is repeated after a refusal, but not after a cut", async () => {
     const body = { signal: "SIGINT" };
     const params = { id: "x", process_id: "p" };
     const cut = await scriptedServer("hang up", { status: 204 });

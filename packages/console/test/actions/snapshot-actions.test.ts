@@ -21,14 +21,14 @@ afterAll(() => {
 });
 
 describe("how saved states are handled elsewhere", () => {
-  test("what was left to the server is not said", () => {
+  test("defaults of the server are not shown", () => {
     const { cli, sdk, curl } = snapshotSpellings("a", {});
     expect(cli).toBe("sandboxer snapshot a");
     expect(sdk).toContain("await sandbox.snapshot();");
     expect(curl).toContain("-d '{}' http://127.0.0.1:8080/v1/sandboxes/a/snapshot");
   });
 
-  test("what people have typed is quoted", () => {
+  test("text that people typed is quoted", () => {
     const { cli, sdk, curl } = snapshotSpellings("a", { labels: { "it's": '"; rm -rf /' } });
     expect(cli).toBe(String.raw`sandboxer snapshot a --label 'it'\''s="; rm -rf /'`);
     expect(sdk).toContain(String.raw`"\"; rm -rf /"`);

@@ -13,7 +13,7 @@ async function at(url: string, hasKey: boolean): Promise<typeof import("../../sr
 beforeEach(() => () => vi.unstubAllGlobals());
 afterAll(() => void vi.resetModules());
 
-describe("what is copied for elsewhere", () => {
+describe("commands that are copied to be used elsewhere", () => {
   test("means this server, and names the key where one is needed", async () => {
     const usual = await at("http://127.0.0.1:8080/instances", false);
     expect(usual.commandLine("rm", "a")).toBe("sandboxer rm a");

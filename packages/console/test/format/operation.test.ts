@@ -11,7 +11,7 @@ test("the rate is that of the present phase", () => {
   expect(shown).toEqual({ doneBytes: 500, totalBytes: 2000, bytesPerSecond: 500, secondsLeft: 3 });
 });
 
-test("what nobody knows is not said", () => {
+test("unknown facts are left out", () => {
   expect(transferOf(operation({ elapsedMs: 1000 }))).toBeUndefined();
   const shown = transferOf(operation({ elapsedMs: 1000, doneBytes: 0, totalBytes: null }));
   expect(shown).toMatchObject({ totalBytes: undefined, secondsLeft: undefined });

@@ -20,7 +20,7 @@ test("a picture that is written is read as it was", () => {
   expect(decodePng(png)).toEqual(noise);
 });
 
-test("of each frame only what has changed is kept, and one without a change is shown longer", () => {
+test("only the changed part of each frame is kept, and a frame without a change is shown longer", () => {
   const frames = [grey, grey, dot, grey].map((pixels) => ({ pixels, shownMs: 100 }));
   const chunks = readChunks(encodeAnimation(frames));
   expect(chunks.map(({ type }) => type)).toEqual([

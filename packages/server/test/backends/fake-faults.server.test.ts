@@ -62,7 +62,7 @@ test("a crash is seen by everyone who holds the sandbox", async () => {
   expect(backend.runningCount).toBe(0);
 });
 
-test("a save that runs out of space fails, and the sandbox goes on", async () => {
+test("a save that runs out of space fails, and the sandbox keeps running", async () => {
   const backend = open();
   const handle = await backend.acquire(newRequest());
   await start(handle, counter("/workspace/count"));
@@ -108,7 +108,7 @@ test("limits of processes, disk and files hold", async () => {
   expect(await errorCode(handle.files.write("/workspace/b", Buffer.alloc(401)))).toBe("no_space");
 });
 
-test("a stopped sandbox is taken up with its files, a destroyed one is not", async () => {
+test("a stopped sandbox is resumed with its files, a deleted one is not", async () => {
   const backend = open();
   const request = newRequest();
   const first = await backend.acquire(request);
@@ -122,7 +122,7 @@ test("a stopped sandbox is taken up with its files, a destroyed one is not", asy
   expect(await backend.tryResume(request)).toBeUndefined();
 });
 
-test("a loop goes on in the middle of its sleep, and its time stands still meanwhile", async () => {
+test("a loop continues in the middle of its sleep, and its time stands still meanwhile", async () => {
   const backend = open();
   const handle = await backend.acquire(newRequest());
   const process = await start(handle, bash("for i in $(seq 1 3); do echo $i; sleep 0.1; done; echo over"), {
@@ -138,7 +138,7 @@ test("a loop goes on in the middle of its sleep, and its time stands still meanw
   expect((await finish(loop)).stdout).toBe("1\n2\n3\nover\n");
 });
 
-test("what a backend cannot do it refuses", async () => {
+test("a backend refuses what it cannot do", async () => {
   const backend = open({ capabilities: { snapshot: "none", filesystemSnapshot: false, pty: false, connect: false } });
   const handle = await backend.acquire(newRequest());
   const into = await folder();

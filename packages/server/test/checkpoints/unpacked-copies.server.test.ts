@@ -38,7 +38,7 @@ beforeEach(async () => {
   server = await openServer(await temporaryFolder(), folder);
 });
 
-describe("what lies of an image on this machine as it is", () => {
+describe("the unpacked copy of an image on this machine", () => {
   it("goes with a sandbox that is destroyed, and only with that", async () => {
     const [id, other] = [randomUUID(), randomUUID()];
     await server.save(id);

@@ -105,7 +105,7 @@ async function play(bursts: readonly Burst[], plant: (store: ObjectStore) => Obj
 }
 
 describe("images of snapshots", () => {
-  it("stay while a name or a sandbox needs them, whoever saves meanwhile", async () => {
+  it("stay while a name or a sandbox needs them, also when others save meanwhile", async () => {
     await fc.assert(
       fc.asyncProperty(burstsArbitrary, async (bursts) => await play(bursts, (store) => store)),
       { numRuns: 200 },

@@ -16,7 +16,7 @@ function yieldWhatIsWanted(owner: TestInstance, number: number): string[] {
   return asked;
 }
 
-it("goes from a living owner to whoever asks, with what the owner saved last", async () => {
+it("moves from a living owner to the server that asks, with what the owner saved last", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.publish(at(id), checkpoint(1));
@@ -40,7 +40,7 @@ it("goes at once when the owner hears the bell", async () => {
   expect(ring).toHaveBeenCalledOnce();
 });
 
-it("who waits is rung for when the sandbox is free, and need not look by itself", async () => {
+it("a waiting server is rung when the sandbox is free, and need not look by itself", async () => {
   const { store, id } = await twoInstances();
   const ring = async (url: string, sandboxId: string): Promise<void> => {
     (url === "http://a" ? a : b).instances.rung(sandboxId);
@@ -109,7 +109,7 @@ it("lets one wait at a time, and tells the others so", async () => {
   expect(await first).toMatchObject({ owner: b.name });
 });
 
-it("goes to whoever waits when the owner turns out to be dead", async () => {
+it("moves to the waiting server when the owner turns out to be dead", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.publish(at(id), checkpoint(1));
@@ -137,7 +137,7 @@ it("gives a claim back that succeeded after its caller had gone", async () => {
   expect(await a.claim(id)).toMatchObject({ owner: a.name, checkpoint: checkpoint(1) });
 });
 
-it("a server that ends says so to whoever waits for a sandbox", async () => {
+it("a server that ends says so to the server that waits for a sandbox", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   const asked = Promise.withResolvers<void>();

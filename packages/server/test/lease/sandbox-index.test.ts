@@ -70,7 +70,7 @@ async function idsOf(index: SandboxIndex): Promise<string[]> {
   return (await index.look()).sorted.map(({ sandboxId }) => sandboxId);
 }
 
-test("each head is read once, new ones are found, and what is gone from the store goes", async () => {
+test("each head is read once, new ones are found, and those that were removed from the store are dropped", async () => {
   const stored = await CountedStore.open();
   const [one, three, two] = [await stored.put(1), await stored.put(3), await stored.put(2)];
   const index = new SandboxIndex(stored.store);
@@ -84,7 +84,7 @@ test("each head is read once, new ones are found, and what is gone from the stor
   expect(stored.takeReads()).toEqual([]);
 });
 
-test("who looks while another look is under way sees what was stored before they asked", async () => {
+test("a look during another look sees what was stored before it was requested", async () => {
   const stored = await CountedStore.open();
   const index = new SandboxIndex(stored.store);
   const first = await stored.put(1);
@@ -103,7 +103,7 @@ test("who looks while another look is under way sees what was stored before they
   ]);
 });
 
-test("what has no head, or one that cannot be read, is looked at each time until it can be", async () => {
+test("a folder without a readable head is looked at each time until it has one", async () => {
   const stored = await CountedStore.open();
   const broken = await stored.put(1);
   const versions = join(stored.folder, broken, ".head");

@@ -42,7 +42,7 @@ test("a destroyed sandbox and a removed snapshot are followed by a look for pack
   await collection.close();
 });
 
-test("off is off, but for what lies on this machine of images that are gone", async () => {
+test("off is off, except for local copies of images that were removed", async () => {
   const { manager } = await startTestServer();
   const store = new MemoryStore();
   const folder = await temporaryFolder();

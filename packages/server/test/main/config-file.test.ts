@@ -119,12 +119,12 @@ test("a store of the file wins over --default-store", () => {
   expect(parse({ defaultStore: true }).store).toBe("/srv");
 });
 
-test("what belongs to the client is left to it", () => {
+test("settings of the client are left to it", () => {
   write("config.yaml", "current_context: home", "contexts: {home: {url: http://127.0.0.1:1}}", "current-context: x");
   expect(parse().port).toBe(8080);
 });
 
-describe("what is wrong", () => {
+describe("mistakes", () => {
   test("is said at once, with lines and what was meant", () => {
     write(
       "config.yaml",

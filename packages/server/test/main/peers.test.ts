@@ -6,7 +6,7 @@ import { httpPeers, isServerAlive, ringOver } from "../../src/main/peers.ts";
 
 const SECRET = new PeerSecret(Buffer.alloc(32));
 
-test("what a server says of itself is read up to a limit", async () => {
+test("the status of another server is read up to a limit", async () => {
   const { url, sent } = await endlessServer(200, '{"instance_id":"');
   expect(await httpPeers(SECRET).condition(url)).toBeUndefined();
   expect(sent.bytes).toBeLessThan(32 * MIB);

@@ -24,13 +24,13 @@ test("a server offers what comes along beside its own backend, each with what it
   expect(backends.get("daytona")?.capabilities).toMatchObject({ selfHosted: false, outlivesServer: true });
 });
 
-test("what is not well says so and why, instead of failing", async () => {
+test("an unhealthy provider reports the reason, instead of failing", async () => {
   const backends = await assembleBackends(await config(), new FakeBackend(), secrets, FREE);
   const health = await backends.get("daytona")?.probe();
   expect(health).toMatchObject({ ok: false, summary: expect.stringContaining("daytona-api-key") });
 });
 
-test("one whose snapshots are elsewhere is opened to forget one; the others are not asked", async () => {
+test("a provider whose snapshots are elsewhere is opened to delete one; the others are not asked", async () => {
   const backends = await assembleBackends(
     await config({ dockerHost: "unix:///nowhere" }),
     new FakeBackend(),

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test("what the config file names reaches the variables of a sandbox, and nothing is read before", async () => {
+test("secrets that the config file names reach the variables of a sandbox, and nothing is read before", async () => {
   const config = join(folder, "config.yaml");
   writeFileSync(
     config,

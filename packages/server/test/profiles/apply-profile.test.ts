@@ -141,7 +141,7 @@ describe("inputs", () => {
     expect(apply({ inputs }, { inputs: given }).request.inputs).toEqual(given);
   });
 
-  test("one that is not declared is refused", () => {
+  test("a backend that is not declared is refused", () => {
     expect(() => apply({ inputs }, { inputs: { repo: ".", reff: "x" } })).toThrow(
       failing("bad_request", /has no inputs "reff"\. Did you mean ref\?/),
     );
@@ -173,13 +173,13 @@ describe("backends", () => {
     expect(apply({ backends: ["docker", "gvisor"] }).request).not.toHaveProperty("backend");
   });
 
-  test("one that the request names is the only one", () => {
+  test("a backend that the request names is the only one", () => {
     const applied = apply({ backends: ["docker", "gvisor"] }, { backend: "gvisor" });
     expect(applied).toMatchObject({ backends: ["gvisor"], request: { backend: "gvisor" } });
     expect(apply({ extension: "ext.saas-stub" }, { backend: "ext.saas-stub" }).backends).toEqual(["saas-stub"]);
   });
 
-  test("one that the profile is not made for is refused", () => {
+  test("a backend that the profile is not made for is refused", () => {
     expect(() => apply({ backends: ["docker"] }, { backend: "dokcer" })).toThrow(
       failing("not_supported", /does not support the backend "dokcer", only docker\. Did you mean docker\?/),
     );

@@ -77,7 +77,7 @@ test.each(["", "zzz", "__proto__", "constructor"])("%j is no profile", async (na
   expect(() => catalog.get(name)).toThrow(expect.objectContaining({ code: "profile_not_found" }));
 });
 
-describe("what is wrong", () => {
+describe("mistakes", () => {
   test("is said all at once, of all files, with line and column", async () => {
     write("a.yaml", "name: profile.a\nbackend: gvisor\nttl:\n  max: 4hours\n  defalt: 1h\nresources:\n  memory: 5\n");
     write("b.yaml", "name: [\n");

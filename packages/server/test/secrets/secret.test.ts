@@ -42,7 +42,7 @@ test("the secrets of a sandbox are read once each, and revealed by variable", as
   expect(inspect(secrets) + JSON.stringify(secrets)).not.toContain("value of");
 });
 
-test("one that cannot be read fails all of them", async () => {
+test("a secret that cannot be read fails all of them", async () => {
   const resolver: SecretResolver = {
     resolve: async (name) => {
       if (name === "two") throw new Error("no two");

@@ -58,7 +58,7 @@ test("an image gets the engine that wrote it, tested once, while the default sta
   ]);
 });
 
-test("of two builds of a version, the image gets the very one that wrote it", async () => {
+test("an image gets the very build of a version that wrote it, and not another build", async () => {
   using fixture = setupFixture();
   const { library: engines } = await library(fixture, {}, NEWEST);
   const cached = await install(fixture, OLD);

@@ -43,7 +43,7 @@ const script = (version: string): string => `echo "runsc version release-${versi
 const NEWEST = "0.0.0-20260701204157-69c2d17aea96";
 const OFFICIAL = "20260622.0";
 
-test("of several on this machine, the newest tested one is the default: the official release, then the build", async () => {
+test("the newest tested engine on this machine is the default: the official release, then the build", async () => {
   using fixture = setupFixture();
   const locate = async (): Promise<string> => (await locateEngine(fixture.context, [installed])).version;
   for (const version of ["20240729.0", "20991231.0", NEWEST, OFFICIAL]) {

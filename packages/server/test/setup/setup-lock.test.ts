@@ -27,7 +27,7 @@ test("the lock is let go when set-up fails", async () => {
   expect(await withSetupLock(fixture.context, () => Promise.resolve("yes"))).toBe("yes");
 });
 
-test("what a killed set-up left is removed", async () => {
+test("the leftovers of a killed set-up are removed", async () => {
   using fixture = setupFixture();
   const left = join(fixture.context.cacheDirectory, "scratch-abc", "deep");
   mkdirSync(left, { recursive: true });

@@ -9,7 +9,7 @@ import { withServer } from "../../../../test/kit/store-servers/with-server.ts";
 
 for (const server of [minio, fakeGcsServer]) {
   withServer(server, (running) => {
-    it("a damaged head is left alone and named, and everything else goes on", { timeout: 30_000 }, async () => {
+    it("a damaged head is left alone and named, and everything else continues", { timeout: 30_000 }, async () => {
       const address = await running().newStore();
       const first = await startTestServer({ store: address });
       const ids = await storedSandboxes(new HttpClient(first), 3);

@@ -14,7 +14,7 @@ import { collect } from "./store-contract.ts";
 
 for (const server of [minio, fakeGcsServer]) {
   withServer(server, (running) => {
-    it("what nothing references is collected from a bucket", async () => {
+    it("unreferenced data is collected from a bucket", async () => {
       const store = await openStore(await running().newStore());
       const [dead, living] = [await instance(store), await instance(store)];
       const checkpoints = new CheckpointRepository(store);

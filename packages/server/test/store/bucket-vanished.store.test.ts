@@ -56,7 +56,7 @@ for (const server of [minio, moto, fakeGcsServer, storageTestbench]) {
       expect(await collect(driver.list(""))).toEqual([]);
     });
 
-    it("what is there takes no further request", async () => {
+    it("a store that is present takes no further request", async () => {
       const proxy = await FaultyProxy.start(running().endpoint);
       try {
         const store = await openStore(await running().newStore(proxy.endpoint));
@@ -72,7 +72,7 @@ for (const server of [minio, moto, fakeGcsServer, storageTestbench]) {
       }
     });
 
-    it("a server freezes while the marker is missing, and goes on with everything", async () => {
+    it("a server freezes while the marker is missing, and continues with everything", async () => {
       const address = await running().newStore();
       const first = await startTestServer({ store: address, leaseTtlMs: LEASE_TTL_MS });
       const { client, id } = await first.create({ enable_checkpoint: true });

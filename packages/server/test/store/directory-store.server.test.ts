@@ -145,7 +145,7 @@ it("removes what dead processes of this machine left half-written, and nothing e
   expect(await readdir(folder)).toEqual([foreign]);
 });
 
-it("goes on after somebody has tidied up its temporary files", async () => {
+it("continues after somebody has tidied up its temporary files", async () => {
   const root = await temporaryFolder();
   const store = await DirectoryStore.open(root);
   await store.write("a/blob", [bytes("one")]);

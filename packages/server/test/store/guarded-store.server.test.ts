@@ -231,7 +231,7 @@ describe("opening", () => {
     await open();
   });
 
-  it("goes on with a store whose marker was written again by hand", async () => {
+  it("continues with a store whose marker was written again by hand", async () => {
     const { root, open } = await place();
     await open();
     const id = await idAt(root);

@@ -6,7 +6,7 @@ import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { bytes, readAll } from "./store-contract.ts";
 import { smallVolume } from "../../../../test/kit/small-volume.ts";
 
-it("answers a full volume with no_space, leaves nothing half-written, and goes on when there is room", async (context) => {
+it("answers a full volume with no_space, leaves nothing half-written, and continues when there is room", async (context) => {
   const volume = smallVolume(8 * 1024 * 1024);
   if ("skipped" in volume) {
     console.log(`skipped: ${volume.skipped}`);

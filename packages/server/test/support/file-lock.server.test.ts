@@ -74,7 +74,7 @@ test("one holder at a time between processes, until the holder is killed with -9
   await lock?.release();
 });
 
-test("of two contenders one gets it, and the other after it", async () => {
+test("one of two contenders gets it, and the other after it", async () => {
   const holder = await startHolder();
   const order: string[] = [];
   const contend = async (name: string): Promise<void> => {
@@ -106,7 +106,7 @@ test("looking often does not keep others from the lock", async () => {
   }
 });
 
-test("a lock file that was removed is made anew for the next holder", async () => {
+test("a lock file that was removed is created again for the next holder", async () => {
   const first = await acquireFileLock(path);
   unlinkSync(path);
   const second = await acquireFileLock(path);

@@ -97,7 +97,7 @@ describe("calls to vendors' APIs", () => {
     expect(slept[1]).toBeLessThan(3500);
   });
 
-  test("what is not to be repeated is not, nor what would wait too long, nor for ever", async () => {
+  test("calls that must not be repeated are not, nor those that would wait too long, nor without end", async () => {
     answers = [{ status: 503 }];
     expect((await failureOf(open().json(schema, { method: "POST", path: "x" }))).facts.status).toBe(503);
     answers = [{ status: 404 }];
@@ -158,7 +158,7 @@ test("Retry-After is seconds or a date", () => {
   expect(retryAfter("soon", 0)).toBeUndefined();
 });
 
-test("what a shell would read otherwise is quoted", () => {
+test("text that a shell would change is quoted", () => {
   expect(["plain/1", "", "a b", "it's", "$x"].map(quoteForShell)).toEqual([
     "plain/1",
     "''",

@@ -18,20 +18,20 @@ test("neighbours of one stream are one part, and characters that were split are 
   ]);
 });
 
-test("only the newest is kept, and what is gone is counted", () => {
+test("only the newest output is kept, and dropped output is counted", () => {
   const text = new OutputText(10);
   for (let count = 0; count < 5; count += 1) text.push("stdout", encode("12345678"));
   expect(text.parts()).toEqual([{ stream: "stdout", text: "12345678" }]);
   expect(text.droppedBytes).toBe(32);
 });
 
-test("what only terminals understand is left out", () => {
+test("sequences that only terminals understand are left out", () => {
   expect(
     plainText("\u001B[31mred\u001B[0m \u001B]0;title\u0007\u001B]8;;http://x\u001B\\link\r\nnext\u0007\u0000"),
   ).toBe("red link\nnext");
 });
 
-test("whatever a program writes, no control character but line ends and tabs remains", () => {
+test("whatever a program writes, only line ends and tabs remain of its control characters", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = new OutputText(1000);

@@ -7,7 +7,7 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const decode = (data: Uint8Array): string => new TextDecoder().decode(data);
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-test("what is typed without a connection waits for one, in order", async () => {
+test("text that is typed without a connection waits for one, in order", async () => {
   const input = new PtyInput(() => {});
   const sent: string[] = [];
   input.write(encode("a"));
@@ -19,7 +19,7 @@ test("what is typed without a connection waits for one, in order", async () => {
   expect(sent).toEqual(["ab", "c"]);
 });
 
-test("what a connection did not take goes to the next one; what may have arrived is not repeated", async () => {
+test("input that a connection did not take goes to the next one; input that may have arrived is not repeated", async () => {
   let doubts = 0;
   const input = new PtyInput(() => (doubts += 1));
   const sent: string[] = [];

@@ -24,7 +24,7 @@ function pattern(length: number, seed: number): Buffer {
   return bytes;
 }
 
-test("what is new, changed and removed is in the archive byte by byte, and nothing else", async () => {
+test("new, changed and removed files are in the archive byte by byte, and nothing else", async () => {
   await mkdir(join(folder, "base", "etc"), { recursive: true });
   await writeFile(join(folder, "base", "etc", "same"), "same");
   await writeFile(join(folder, "base", "etc", "gone"), "gone");

@@ -30,7 +30,7 @@ test("the output of a command that is over before anybody reads is there", async
   expect([stdout, stderr, await process.exited]).toEqual(["out\n", "err\n", { code: 0, signal: undefined }]);
 });
 
-test("a container that is known is not looked for, until Docker says that it is gone", async () => {
+test("a known container is not looked for until Docker says that it is missing", async () => {
   const [id, asked] = ["ab".repeat(32), [] as (readonly string[])[]];
   const containers = new ServiceContainers();
   const isKnown = (argv: readonly string[]): boolean => argv.includes(id);

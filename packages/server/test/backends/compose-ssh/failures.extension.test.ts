@@ -180,7 +180,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     }
   });
 
-  test("what a server left that died is removed by the next that comes, and nothing else", async () => {
+  test("the leftovers of a dead server are removed by the next one, and nothing else is", async () => {
     const { base, placement } = await place();
     const [dead, young, complete] = [randomUUID(), randomUUID(), randomUUID()];
     const sandboxes = join(base, "sandboxes");

@@ -90,7 +90,7 @@ describeServices("a compose-ssh sandbox", (services) => {
     expect(await hostState(services, base)).toEqual([]);
   });
 
-  test("what it exits with is told, more commands at once than one connection carries, and its end is seen", async () => {
+  test("exit codes are reported, more commands run at once than one connection carries, and their end is seen", async () => {
     const { base, placement } = await place();
     const request = requestFor(await lab.repository(), placement);
     const handle = await lab.backend().acquire(request);
@@ -230,7 +230,7 @@ describeServices("a compose-ssh sandbox", (services) => {
       await backend.forgetSnapshot(own, { placement });
     });
 
-    test("that are gone or damaged are refused, and the host is as before", async () => {
+    test("that are missing or damaged are refused, and the host is as before", async () => {
       const { base, placement } = await place();
       const backend = lab.backend();
       const handle = await backend.acquire(requestFor(await lab.repository(), placement));
@@ -253,7 +253,7 @@ describeServices("a compose-ssh sandbox", (services) => {
     });
   });
 
-  test("a sandbox that is saved to be put down stays still until it is resumed, and can be destroyed paused", async () => {
+  test("a sandbox that is saved to be paused stays frozen until it is resumed, and can be deleted while paused", async () => {
     const { base, placement } = await place();
     const handle = await lab.backend().acquire(requestFor(await lab.repository(), placement));
     await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: false });

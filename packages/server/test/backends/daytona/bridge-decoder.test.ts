@@ -32,13 +32,13 @@ describe("the log of a program at Daytona", () => {
     }
   });
 
-  test("what looks like the beginning of the token is held back, and comes when it is none", () => {
+  test("bytes that look like the beginning of the token are held back, and come when they are not", () => {
     const log = [STARTED, `o${base64("a00f")}`, `o${base64("e")}`].map((line) => `${line}\n`).join("");
     const output = decode(Buffer.from(log), 1000).filter(({ kind }) => kind === "output");
     expect(output).toMatchObject([{ data: "a" }, { data: "00fe" }]);
   });
 
-  test("what a hostile program writes beside it is left out", () => {
+  test("bytes that a hostile program writes beside it are left out", () => {
     const log = `sh: 1: Killed\nx\np 1\n${STARTED}\np 8 ${TOKEN} /other\no!!!\nn elsewhere\nx 0\nx 9\n`;
     expect(decode(Buffer.from(log), 1000).map(({ kind }) => kind)).toEqual(["started", "exited"]);
   });

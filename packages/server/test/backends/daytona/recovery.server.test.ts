@@ -20,7 +20,7 @@ const DOOMED = new URL("doomed-process.ts", import.meta.url).pathname;
 const HOUR_MS = 3_600_000;
 
 /** Servers and others here are processes of their own. */
-describe("what dead servers leave at Daytona", () => {
+describe("the leftovers of dead servers at Daytona", () => {
   let server: DaytonaServer;
   let directory: string;
   beforeEach(async () => {
@@ -76,7 +76,7 @@ describe("what dead servers leave at Daytona", () => {
     expect(await readdir(join(directory, "instances"))).toHaveLength(1);
   });
 
-  test("what a living server has taken over is its own, whoever made it", async () => {
+  test("a sandbox that a living server took over belongs to it, also if another created it", async () => {
     const { vendorId, instanceId } = await leave(true);
     const living = await openLiving();
     expect(await vendorIdOf(living.tryResume(requestFor()))).toBe(vendorId);
@@ -85,7 +85,7 @@ describe("what dead servers leave at Daytona", () => {
     expect(state(vendorId)).toBe("started");
   });
 
-  test("what another installation has taken up is that one's, and the first leaves it alone", async () => {
+  test("a sandbox that another installation resumed belongs to that one, and the first leaves it alone", async () => {
     const { vendorId } = await leave(false);
     const place = { directory: await temporaryFolder(), owner: "there", instanceId: randomUUID() };
     const { backend } = await openDaytonaBackend(options(), place);
@@ -122,7 +122,7 @@ describe("what dead servers leave at Daytona", () => {
     expect(states).toEqual(["destroyed", "stopped", "stopped"]);
   });
 
-  test("one that stops by itself meanwhile, or cannot be changed now, is no failure; an outage is, and forgets nobody", async () => {
+  test("a sandbox that stops by itself meanwhile, or cannot be changed now, is no failure; an outage is, and forgets nobody", async () => {
     const { instanceId } = await leave(true);
     server.interfere = ({ path }) => (path.endsWith("/stop") ? { status: 503, json: { message: "away" } } : undefined);
     await expect(recover()).rejects.toMatchObject({ code: "backend_unavailable" });

@@ -44,14 +44,14 @@ describe("resuming a sandbox at Daytona", () => {
     expect(server.seen("DELETE", /./)[0]?.query.get("force")).toBe("true");
   });
 
-  test("one that was stopped for longer than the idle time counts as gone", async () => {
+  test("a sandbox that was stopped for longer than the idle time counts as deleted", async () => {
     await (await backend.acquire(requestFor())).stop();
     record(0).record.updatedAt = new Date(Date.now() - 11 * MINUTE_MS).toISOString();
     expect(await backend.tryResume(requestFor({ idleTtlMs: 10 * MINUTE_MS }))).toBeUndefined();
     expect(states()).toEqual(["destroyed"]);
   });
 
-  test("one that was stopped for less, or runs since long ago, is resumed", async () => {
+  test("a sandbox that was stopped for less, or has been running for long, is resumed", async () => {
     await (await backend.acquire(requestFor())).stop();
     record(0).record.updatedAt = new Date(Date.now() - 9 * MINUTE_MS).toISOString();
     expect(await backend.tryResume(requestFor({ idleTtlMs: 10 * MINUTE_MS }))).toMatchObject({
@@ -83,14 +83,14 @@ describe("resuming a sandbox at Daytona", () => {
     expect(states()).toEqual(["destroyed", "destroyed", "destroyed", "destroyed", "started"]);
   });
 
-  test("one that failed is removed", async () => {
+  test("a failed sandbox is removed", async () => {
     await backend.acquire(requestFor());
     record(0).setState("error", "the runner is gone");
     expect(await backend.tryResume(requestFor())).toBeUndefined();
     expect(states()).toEqual(["destroyed"]);
   });
 
-  test("one that says it runs and answers nothing is replaced by the next, or by none", async () => {
+  test("a sandbox that is running and does not answer is replaced by the next, or by none", async () => {
     await backend.acquire(requestFor());
     await backend.acquire(requestFor());
     record(0).record.createdAt = new Date(Date.now() - MINUTE_MS).toISOString();
@@ -110,7 +110,7 @@ describe("resuming a sandbox at Daytona", () => {
     expect(states()).toEqual(["stopped"]);
   });
 
-  test("one that is still stopping is waited for and started", async () => {
+  test("a sandbox that is still stopping is waited for and started", async () => {
     await (await backend.acquire(requestFor())).stop();
     record(0).setState("stopping");
     setTimeout(() => record(0).setState("stopped"), 50);

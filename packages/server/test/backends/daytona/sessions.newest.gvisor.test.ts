@@ -21,7 +21,7 @@ describeGvisor("programs at Daytona", (engine) => {
     await lab.close();
   });
 
-  test("a stream that is cut is taken up again without a gap or a repetition", async () => {
+  test("a stream that is cut is resumed without a gap or a repetition", async () => {
     const process = await start(handle, bash("for i in $(seq 1 40); do echo line $i; sleep 0.05; done"));
     const output = new Follower(process);
     await output.until("line 5\n");
@@ -33,7 +33,7 @@ describeGvisor("programs at Daytona", (engine) => {
     expect((await process.exited).code).toBe(0);
   });
 
-  test("another server takes up what runs: its output from the first byte, its stdin, its key", async () => {
+  test("another server resumes running processes: their output from the first byte, their stdin, their key", async () => {
     const code = 'echo "before"; read x; echo "after $x"; exit 5';
     const process = await start(handle, bash(code), { key: "my key/ü" });
     await new Follower(process).until("before");
@@ -49,7 +49,7 @@ describeGvisor("programs at Daytona", (engine) => {
     expect(exit.code).toBe(5);
   });
 
-  test("what stays in the background may write on after its parent was read to the end", async () => {
+  test("a background process may keep writing after its parent was read to the end", async () => {
     const path = "/workspace/background";
     const loop = `i=0; while true; do i=$((i+1)); echo noise; echo "$i" > ${path}; sleep 0.05; done`;
     const { exit, process, stdout } = await run(handle, bash(`(${loop}) & echo $!`));
@@ -59,7 +59,7 @@ describeGvisor("programs at Daytona", (engine) => {
     await run(handle, bash(`kill -9 ${/\d+/.exec(stdout)?.[0] ?? ""}`));
   });
 
-  test("one that is saved to be put down is still until it is taken up again after all", async () => {
+  test("a sandbox that is saved to be paused is frozen until it is resumed after all", async () => {
     const path = "/workspace/still";
     const process = await start(handle, counter(path));
     await countAbove(handle, path, 2);

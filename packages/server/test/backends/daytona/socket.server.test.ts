@@ -19,7 +19,7 @@ afterEach(() => {
   server.close();
 });
 
-test("one whose other end gives no sign of life is closed", async () => {
+test("a socket whose other end gives no sign of life is closed", async () => {
   const socket = new WebSocket(url.replace("http", "ws"));
   const wrapped = new Socket(socket, 20);
   await once(socket, "open");
@@ -27,7 +27,7 @@ test("one whose other end gives no sign of life is closed", async () => {
   expect(wrapped.end).toMatchObject({ code: 1006 });
 });
 
-test("one that answers stays, and its messages come in order, up to its end and the reason of it", async () => {
+test("a socket that answers stays, and its messages come in order, up to its end and the reason of it", async () => {
   server.on("connection", (client) => {
     let pings = 0;
     client.on("ping", (data) => {
@@ -43,7 +43,7 @@ test("one that answers stays, and its messages come in order, up to its end and 
   expect(wrapped.end).toEqual({ code: 4000, reason: "enough" });
 });
 
-test("what nobody asks for stays with the sender", async () => {
+test("data that nobody reads stays with the sender", async () => {
   const sent = { bytes: 0 };
   server.on("connection", (client) => {
     const chunk = Buffer.alloc(64 << 10);

@@ -92,7 +92,7 @@ describeDocker("an engine with checkpoints", (shared) => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test("what differs from where it was saved is refused before anything is done", async (context) => {
+  test("a checkpoint that needs another environment is refused before anything is done", async (context) => {
     if (runtime === undefined || shared.runsc === undefined) return context.skip(NO_RUNSC);
     const { network } = engine.service;
     const backend = await lab.open({ runtime, network });

@@ -21,7 +21,7 @@ except OSError as error:
 os.killpg(0, 9)
 `;
 
-describeDocker("what a container is made of", (service) => {
+describeDocker("the parts of a container", (service) => {
   const lab = new DockerLab(service);
   let backend: SandboxBackend;
   let handle: SandboxHandle;
@@ -148,7 +148,7 @@ describeDocker("what a container is made of", (service) => {
     await Promise.all([connected.destroy(), alone.destroy()]);
   });
 
-  test("one that is called off while it is made leaves nothing", async () => {
+  test("a creation that is cancelled leaves nothing", async () => {
     const before = await lab.containers();
     const controller = new AbortController();
     const onProgress = (): void => void setTimeout(() => controller.abort(new Error("called off")), 50);

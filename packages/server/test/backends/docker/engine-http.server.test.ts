@@ -78,7 +78,7 @@ test("a container that could not be frozen in time is paused at a later try; ano
   expect(paths).toHaveLength(5);
 });
 
-test("what is not there is undefined, or no error", async () => {
+test("a missing object is undefined, or no error", async () => {
   answer = says(404, { message: "No such container: id" });
   expect(await engine.container("id")).toBeUndefined();
   expect(await engine.image("name")).toBeUndefined();

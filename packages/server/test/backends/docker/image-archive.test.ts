@@ -43,7 +43,7 @@ test("an archive that would move other names is refused", async () => {
   await expect(check()).rejects.toMatchObject(damaged);
 });
 
-test("one that is no archive, or not all of it, is damaged", async () => {
+test("a file that is no archive, or is cut off, is damaged", async () => {
   const damaged = { code: "image_damaged" };
   await expect(check(["manifest.json", "{"])).rejects.toMatchObject(damaged);
   await expect(check(["manifest.json", { not: "a list" }])).rejects.toMatchObject(damaged);

@@ -16,7 +16,7 @@ import { runProcess } from "./support/run-process.ts";
 
 const DOOMED = new URL("./support/doomed-process.ts", import.meta.url).pathname;
 
-describeDocker("what dead servers leave", (service) => {
+describeDocker("the leftovers of dead servers", (service) => {
   const lab = new DockerLab(service);
   const recover = (fate: Fate = "free") =>
     recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory }, async () => fate);
@@ -41,7 +41,7 @@ describeDocker("what dead servers leave", (service) => {
     await handle.destroy();
   });
 
-  test("what another server has by its head is left alone, and what was destroyed goes", async () => {
+  test("a sandbox that another server owns by its head is left alone, and deleted ones are removed", async () => {
     const [held, destroyed] = [randomUUID(), randomUUID()];
     for (const key of [held, destroyed])
       await runProcess({ service, directory: lab.directory, key, start: "sleep 300", end: "stay" });

@@ -38,7 +38,7 @@ describeDocker("the rules of resuming", (service) => {
     expect(await lab.containersOf(key)).toEqual([]);
   });
 
-  test("one whose agent hangs is started again with its files; one that cannot answer is removed", async () => {
+  test("a sandbox whose agent hangs is started again with its files; one that cannot answer is removed", async () => {
     const [key, backend] = [randomUUID(), await lab.open()];
     const handle = await backend.acquire(request(key));
     await handle.files.write("/workspace/marker", Buffer.from("kept"));

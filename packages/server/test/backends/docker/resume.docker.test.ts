@@ -8,7 +8,7 @@ describeDocker("resume across processes", (service) => {
   const lab = new DockerLab(service);
   const order = (key: string) => ({ service, directory: lab.directory, key });
 
-  test("what one process wrote and stopped in order, the next one reads", async () => {
+  test("files that one process wrote before it stopped in order, the next one reads", async () => {
     const key = randomUUID();
     const first = await runProcess({ ...order(key), write: "from the first", end: "close" });
     expect(first).toMatchObject({ tier: "fresh", marker: null });
@@ -23,7 +23,7 @@ describeDocker("resume across processes", (service) => {
     expect(await lab.containersOf(key)).toEqual([container]);
   });
 
-  test("what runs goes on when its server is killed, and the next one takes it over with its output", async () => {
+  test("a sandbox keeps running when its server is killed, and the next server takes it over with its output", async () => {
     const key = randomUUID();
     const script = "for i in 1 2 3 4 5; do echo $i; sleep 0.1; done";
     await runProcess({ ...order(key), write: "kept", start: script, end: "stay" });
@@ -36,7 +36,7 @@ describeDocker("resume across processes", (service) => {
     expect(await lab.containersOf(key)).toEqual([container]);
   });
 
-  test("a server that is killed while its sandbox is paused leaves one that goes on", async () => {
+  test("a server that is killed while its sandbox is frozen leaves one that keeps running", async () => {
     const key = randomUUID();
     await runProcess({ ...order(key), write: "paused", start: "sleep 300", pause: true, end: "stay" });
     const [container = ""] = await lab.containersOf(key);

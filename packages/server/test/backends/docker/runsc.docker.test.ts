@@ -55,7 +55,7 @@ describeDocker("the runtime runsc", (service) => {
     await joined!.destroy();
   });
 
-  test("one that stands still, and takes no signal, is ended all the same, by its server and by the next", async (context) => {
+  test("a frozen sandbox that takes no signal is ended all the same, by its server and by the next", async (context) => {
     if (service.runsc === undefined) return context.skip(missing);
     const backend = await lab.open({ runtime: service.runsc.keeping });
     const [destroyed, left] = [await backend.acquire(newRequest()), await backend.acquire(newRequest())];

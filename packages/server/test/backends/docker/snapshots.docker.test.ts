@@ -61,7 +61,7 @@ describeDocker("snapshots", (service) => {
     await handle.destroy();
   });
 
-  test("one that is saved to be put down stands still until it is taken up again", async () => {
+  test("a sandbox that is saved to be paused stays frozen until it is resumed", async () => {
     const handle = await backend.acquire(newRequest());
     await start(handle, counter("/workspace/count"));
     await countAbove(handle, "/workspace/count", 2);
@@ -117,7 +117,7 @@ describeDocker("snapshots", (service) => {
     await handle.destroy();
   });
 
-  test("what cannot be loaded is refused before anything is done", async () => {
+  test("a snapshot that cannot be loaded is refused before anything is done", async () => {
     const handle = await backend.acquire(newRequest());
     const snapshot = await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true });
     await handle.destroy();

@@ -128,7 +128,7 @@ test("an end that the extension tells of is an end for everyone", async () => {
   expect(await errorCode(handle.ping())).toBe("sandbox_failed");
 });
 
-test("whatever the question for a price throws names who failed", async () => {
+test("any error of a price query names the extension that failed", async () => {
   const estimateCost = (): Promise<never> => Promise.reject(new TypeError("no price list"));
   await expect(new ExtensionBackend(minimal({ estimateCost })).estimateCost(requestFor())).rejects.toMatchObject({
     code: "backend_unavailable",

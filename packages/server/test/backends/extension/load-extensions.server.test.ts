@@ -51,7 +51,7 @@ test("a package.json may hold the manifest", async () => {
   expect([...(await loadExtensions(path)).keys()]).toEqual(["one"]);
 });
 
-test("what is wrong in a manifest is told with its file", async () => {
+test("mistakes in a manifest are reported with its file", async () => {
   const missing = join(folder, "missing.yaml");
   expect(await complaint(missing)).toContain(`${missing} cannot be read`);
   const broken = await file("broken.yaml", "extensions: [");

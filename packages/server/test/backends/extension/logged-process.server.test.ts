@@ -27,7 +27,7 @@ function endedButPrinting() {
   return { process, printed: () => printed };
 }
 
-it("what goes on printing after the end of a process waits for a reader, and nothing gets out of order", async () => {
+it("output after the end of a process waits for a reader, and stays in order", async () => {
   const { process, printed } = endedButPrinting();
   const home = { ready: async () => {}, failure: () => undefined, forget: () => {} };
   const logged = new LoggedProcess("key", process, home);

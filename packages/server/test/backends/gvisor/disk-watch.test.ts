@@ -35,7 +35,7 @@ test("nothing is looked at during a rest, and all of it afterwards", async () =>
   expect(disk.kills).toBe(1);
 });
 
-test("what was over the limit before a rest and did not grow is left alone after it", async () => {
+test("usage that was over the limit before a rest and did not grow is left alone after it", async () => {
   const disk = new Disk();
   disk.usedBytes = LIMIT_BYTES + 50 * MIB;
   disk.watch.start();

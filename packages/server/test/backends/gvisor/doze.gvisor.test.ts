@@ -44,7 +44,7 @@ describeGvisor("doze", (engine) => {
 
   const kernels = (): number[] => kernelsOf(fixture.opened.runDirectory.path);
 
-  test("one in which nothing runs takes no processor, and does the next thing as if nothing had been", async () => {
+  test("an idle sandbox takes no processor, and does the next thing as usual", async () => {
     const handle = await dozing();
     const [pid = 0] = kernels();
     // The signal is under way when it is called dozing.
@@ -63,7 +63,7 @@ describeGvisor("doze", (engine) => {
     await fixture.expectNothingLeft();
   });
 
-  test("what runs keeps it awake, known to the server or not", async () => {
+  test("running processes keep it awake, known to the server or not", async () => {
     const handle = await fixture.acquire();
     const known = await start(handle, counter("/workspace/known"));
     await delay(LONG_MS);
@@ -83,7 +83,7 @@ describeGvisor("doze", (engine) => {
     await handle.destroy();
   });
 
-  test("one that is dozing can be held still, saved, and taken up again", async () => {
+  test("a dozing sandbox can be frozen, saved and resumed", async () => {
     const handle = await dozing();
     await handle.freeze();
     const [pid = 0] = kernels();
@@ -108,7 +108,7 @@ describeGvisor("doze", (engine) => {
     await fixture.expectNothingLeft();
   });
 
-  test("one that is saved to be put down stays still, and dozes again when it is taken up after all", async () => {
+  test("a sandbox that is saved to be paused stays frozen, and dozes again when it is resumed after all", async () => {
     const handle = await dozing();
     await fixture.save(handle, false);
     const [pid = 0] = kernels();
@@ -121,7 +121,7 @@ describeGvisor("doze", (engine) => {
     await handle.destroy();
   });
 
-  test("one that is paused takes no processor either, and what runs in it goes on afterwards", async () => {
+  test("a paused sandbox takes no processor either, and its processes continue afterwards", async () => {
     const handle = await fixture.acquire();
     const [pid = 0] = kernels();
     await start(handle, counter("/workspace/count"));
@@ -144,7 +144,7 @@ describeGvisor("doze", (engine) => {
   });
 
   test.for(["before", "in"] as const)(
-    "one that is to be held still %s the middle of a save is, and nothing goes on before it is let go",
+    "a sandbox that is to be frozen %s the middle of a save is frozen, and nothing continues before it is released",
     async (when) => {
       const handle = await fixture.acquire();
       const [pid = 0] = kernels();
@@ -177,7 +177,7 @@ describeGvisor("doze", (engine) => {
     },
   );
 
-  test("one that is held still while its files are saved goes on afterwards, and can be saved before", async () => {
+  test("a sandbox that is frozen while its files are saved continues afterwards, and can be saved before", async () => {
     const handle = await fixture.acquire();
     await start(handle, counter("/workspace/count"));
     await countAbove(handle, "/workspace/count", 0);
@@ -194,7 +194,7 @@ describeGvisor("doze", (engine) => {
     await fixture.expectNothingLeft();
   });
 
-  test("one that is killed while it dozes has ended", async () => {
+  test("a sandbox that is killed while it dozes has ended", async () => {
     const handle = await dozing();
     for (const pid of kernels()) process.kill(pid, "SIGKILL");
     expect(await handle.ended).toMatchObject({ reason: "crashed" });

@@ -93,7 +93,7 @@ describe("a sandbox in which nothing runs", () => {
   });
 });
 
-test("what runs keeps it awake, and is looked at ever more rarely", async () => {
+test("running processes keep it awake, and are looked at ever more rarely", async () => {
   const scene = new Scene();
   scene.running = 1;
   await vi.advanceTimersByTimeAsync(31 * AFTER_MS);
@@ -103,7 +103,7 @@ test("what runs keeps it awake, and is looked at ever more rarely", async () => 
   expect(scene.signals).toEqual(["SIGSTOP"]);
 });
 
-describe("who holds it still", () => {
+describe("holders of a freeze", () => {
   test("can keep it awake", async () => {
     const scene = new Scene();
     await vi.advanceTimersByTimeAsync(AFTER_MS);
@@ -127,7 +127,7 @@ describe("who holds it still", () => {
   });
 });
 
-test("one that is paused is stopped, and continued when it is needed, with a heart that beats as before", async () => {
+test("a paused sandbox is stopped, and continued when it is needed, with the same heartbeat", async () => {
   const [scene, silent] = [new Scene(), new Scene()];
   silent.stopBeating();
   for (const { doze } of [scene, silent]) doze.keepStopped();
@@ -138,7 +138,7 @@ test("one that is paused is stopped, and continued when it is needed, with a hea
   expect([scene.beats, silent.beats]).toEqual([true, false]);
 });
 
-test("one that has ended is left alone", async () => {
+test("a sandbox that has ended is left alone", async () => {
   const scene = new Scene();
   scene.meanwhile = () => scene.doze.end();
   await vi.advanceTimersByTimeAsync(10 * AFTER_MS);

@@ -27,7 +27,7 @@ test("frames come out as they went in, however the bytes are cut", () => {
   );
 });
 
-test("what does not last is copied by who keeps it, and large frames are whole however they are cut", () => {
+test("short-lived buffers are copied by their keeper, and large frames are complete however they are cut", () => {
   const sent = [300_000, 10, 200_000, 130_000].map((length, index) => Buffer.alloc(length, index + 1));
   const bytes = Buffer.concat(sent.map((payload, index) => encodeFrame(0x80, index + 1, payload)));
   const decoder = new FrameDecoder({ chunksLast: false });

@@ -26,7 +26,7 @@ test.each(["constructor:x", "valueOf:x", "nothing:x", "dir:"])("%s is no image",
   await expect(resolver.resolve(name)).rejects.toMatchObject({ code: "bad_request" });
 });
 
-test("of names that nobody asks for any more nothing is kept", async () => {
+test("image names that were not used recently are forgotten", async () => {
   const { resolver, images } = await openResolver();
   await mkdir(join(images, "one"));
   // All of them name the same folder.

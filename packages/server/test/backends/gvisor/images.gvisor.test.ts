@@ -110,7 +110,7 @@ describeGvisor("images", (engine) => {
     expect(await errorCode(fixture.restore(withRequirements({ agent_sha256: "../../etc" })))).toBe("image_damaged");
   });
 
-  test("no space in the middle of a save: the sandbox goes on, and nothing is lost", async ({ skip }) => {
+  test("no space in the middle of a save: the sandbox keeps running, and nothing is lost", async ({ skip }) => {
     const volume = smallVolume(2 * MIB);
     if ("skipped" in volume) return skip(true, volume.skipped);
     try {

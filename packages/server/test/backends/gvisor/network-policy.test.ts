@@ -34,7 +34,7 @@ test.each(["168.63.129.16/32", "192.0.0.0/24", "198.18.0.0/15", "169.254.0.0/16"
   },
 );
 
-test("what is missing is named with its remedy", async () => {
+test("a missing requirement is reported with its remedy", async () => {
   expect(await probeNetwork("20240729.0", "")).toMatchObject({ ok: false, reason: expect.stringMatching(/2025/) });
   expect(await probeNetwork("self-test", "")).toMatchObject({ ok: false });
   expect(await probeNetwork("20260701.0", "/nowhere")).toMatchObject({ remedy: "apt-get install iproute2" });

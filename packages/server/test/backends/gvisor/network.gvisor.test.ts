@@ -196,7 +196,7 @@ function working(engine: TestEngine): void {
     await expectNoNetwork(another.runDirectory.instanceId);
   });
 
-  test("an open connection to the outside is over after a restore, and its program is told; one inside goes on", async () => {
+  test("an open connection to the outside ends after a restore, and its program sees that; one inside continues", async () => {
     const handle = await fixture.acquire({ network: "sandbox" });
     await start(handle, python(holder(OUTSIDE)));
     await eventually(async () => (await said(handle)) === "held", "the connection");
@@ -250,7 +250,7 @@ function working(engine: TestEngine): void {
     await expectNoNetwork(runDirectory.instanceId);
   });
 
-  test.each([5, 40, 150, 400])("nor of one that was killed, %i ms into a start", async (afterMs) => {
+  test.each([5, 40, 150, 400])("a server that is killed %i ms into a start leaves nothing either", async (afterMs) => {
     const [runParent, cacheDirectory] = [await fixture.folder(), await fixture.folder()];
     const living = await fixture.acquire({ network: "sandbox" });
     const child = spawn(process.execPath, [DOOMED_SERVER, runParent, cacheDirectory, "network"], {

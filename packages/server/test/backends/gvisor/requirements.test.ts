@@ -99,7 +99,7 @@ test("the disk is looked at more often near the limit", () => {
   expect(lookAgainAfterMs(limit, limit)).toBe(20);
 });
 
-test("of all that runsc says, the line that says why", () => {
+test("the line of runsc's output that says why", () => {
   const stack =
     "running container: starting container: starting root container: no such file\ngoroutine 1 [running]:\nmain.main()\n";
   expect(firstReason(stack)).toBe("running container: starting container: starting root container: no such file");

@@ -66,7 +66,7 @@ test.each([
   JSON.stringify({ ...spec, mounts: [{ destination: "/x", type: "tmpfs", source: "/root" }] }),
   JSON.stringify({ ...spec, mounts: [{ destination: "/usr", type: "bind", source: "", options: ["rbind", "rw"] }] }),
   JSON.stringify({ ...spec, mounts: [{ destination: "/usr", type: "bind", source: "" }] }),
-])("what is not ours is a damaged image: %s", (text) => {
+])("a foreign entry is a damaged image: %s", (text) => {
   expect(() => parseSavedSpec(text)).toThrow(expect.objectContaining({ code: "image_damaged" }));
 });
 

@@ -84,7 +84,7 @@ describe("a save against an image whose members lie here as they are", () => {
     expect(await loadElsewhere(lab, third)).toEqual(asText({ memory: changed }));
   });
 
-  it("goes on while they are removed", async () => {
+  it("continues while they are removed", async () => {
     const { lab, copies } = await openLabWithCopies();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });

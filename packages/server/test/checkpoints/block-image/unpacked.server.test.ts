@@ -31,7 +31,7 @@ describe("an image that lies unpacked on this machine", () => {
     expect(await lab.load(image)).toEqual(asText({ memory }));
   });
 
-  it.each(["memory", "zeros"])("is held against the image, and unpacked anew when its %s differ", async (what) => {
+  it.each(["memory", "zeros"])("is compared with the image, and unpacked again when its %s differ", async (what) => {
     const folder = await temporaryFolder();
     const lab = await openLab({ unpacked: new UnpackedImages(folder, 10 * LARGE) });
     const members = { memory: randomBytes(LARGE), zeros: Buffer.alloc(BLOCK) };
@@ -42,7 +42,7 @@ describe("an image that lies unpacked on this machine", () => {
     expect(await lab.load(image)).toEqual(asText(members));
   });
 
-  it.each([-1, 11])("is unpacked anew when it is %i bytes longer", async (more) => {
+  it.each([-1, 11])("is unpacked again when it is %i bytes longer", async (more) => {
     const folder = await temporaryFolder();
     const lab = await openLab({ unpacked: new UnpackedImages(folder, 10 * LARGE) });
     const memory = randomBytes(LARGE);

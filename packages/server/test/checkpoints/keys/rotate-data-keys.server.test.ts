@@ -101,7 +101,7 @@ describe("rotation", () => {
     },
   );
 
-  it("goes on with the data keys of sandboxes that are saved meanwhile", async () => {
+  it("continues with the data keys of sandboxes that are saved meanwhile", async () => {
     const { store, saved, masters } = await openLab();
     const server = serverOn(store, masters);
     const [{ id, name } = { id: "", name: "" }] = saved;

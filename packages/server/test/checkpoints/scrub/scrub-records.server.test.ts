@@ -10,7 +10,7 @@ function turn(nowMs: number, scrubber = "one", dead: readonly string[] = []) {
   return { nowMs, sinceMs: nowMs - HOUR_MS, scrubber, isDead: async (id: string) => dead.includes(id) };
 }
 
-test("of servers that want to begin at once one does, and none again before it is due", async () => {
+test("one of several servers that want to begin at once does, and none again before it is due", async () => {
   const store = await DirectoryStore.open(await temporaryFolder());
   const begin = async (nowMs: number, who = "four") => await new ScrubRecords(store).begin(turn(nowMs, who));
   const begun = await Promise.all([begin(NOW_MS, "one"), begin(NOW_MS, "two"), begin(NOW_MS, "three")]);
@@ -42,7 +42,7 @@ test("a record that cannot be read is as good as none", async () => {
   expect([await records.last(), await records.begin(turn(NOW_MS))]).toEqual([undefined, true]);
 });
 
-test("what a server that is dead has begun counts for nothing; what it has ended does", async () => {
+test("a pass that a dead server began counts for nothing; a pass that it finished does", async () => {
   const records = new ScrubRecords(await DirectoryStore.open(await temporaryFolder()));
   expect(await records.begin(turn(NOW_MS, "one"))).toBe(true);
   expect(await records.begin(turn(NOW_MS + 1, "two"))).toBe(false);

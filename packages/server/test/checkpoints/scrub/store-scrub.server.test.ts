@@ -61,7 +61,7 @@ test("a damaged block names every image that needs it, be it for a difference, a
   expect(problems.get(first.key)).toEqual({ verdict: "damaged", problem: "1 of its blocks is damaged" });
 });
 
-test("what is damaged is not named by the images that are written later, nor what was taken to it", async () => {
+test("damaged blocks are not named by later images, nor are differences to them", async () => {
   const lab = await openLab();
   const { first, differs, memory, changed, pack } = await family(lab);
   await flip(join(lab.root, "packs", `${pack}.pack`), PACK_HEADER + 7 * BLOCK + 5);
@@ -85,7 +85,7 @@ test("several damaged blocks are all found, also side by side", async () => {
   expect(problems.has(unrelated.key)).toBe(false);
 });
 
-test("verifying one image names the others that its damage hurts, without reading them", async () => {
+test("verifying one image names the others that its damage affects, without reading them", async () => {
   const lab = await openLab();
   const { first, shares, differs, pack } = await family(lab);
   await flip(join(lab.root, "packs", `${pack}.pack`), PACK_HEADER + 7 * BLOCK + 5);
@@ -182,7 +182,7 @@ test("an image that goes before it is verified is missing only if something stil
   expect([problems.get(key)?.verdict, images.missing]).toEqual(["missing", 1]);
 });
 
-test("what goes while it is looked at is no damage", async () => {
+test("an object that is removed during a look is no damage", async () => {
   const lab = await openLab();
   const { first, shares, differs, without, unrelated, pack } = await family(lab);
   const going = [first, shares, differs, without];
@@ -207,7 +207,7 @@ function removing(lab: ImageLab, images: readonly SavedImage[], pack: string): C
   };
 }
 
-test("a pass that was called off goes on where it was", async () => {
+test("a cancelled pass continues where it was", async () => {
   const lab = await openLab();
   await family(lab);
   const whole = await scrub(lab);
@@ -234,7 +234,7 @@ test("is held to its pace", async () => {
   expect(nowMs / 1000).toBeCloseTo(bytes / 1_000_000, 0);
 });
 
-test("of a store that is elsewhere the store's own bytes are read, not a copy here", async () => {
+test("the bytes of a remote store are read, not a copy here", async () => {
   const folder = await temporaryFolder();
   const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
   const image = await lab.save({ memory: randomBytes(12 * BLOCK) });
@@ -250,7 +250,7 @@ test("of a store that is elsewhere the store's own bytes are read, not a copy he
   expect((await scrub(lab)).missingPacks).toMatchObject([{ images: keys(image) }]);
 });
 
-test("what is fetched of a store that is elsewhere lies in the folder that is given for it, for as long as it takes", async () => {
+test("fetched parts of a remote store lie in the given folder, for as long as they are needed", async () => {
   const lab = await openLab({ remote: true });
   await lab.save({ memory: randomBytes(12 * BLOCK) });
   const [pack = ""] = await lab.packs();
@@ -267,7 +267,7 @@ test("what is fetched of a store that is elsewhere lies in the folder that is gi
   expect(await readdir(workDirectory)).toEqual([]);
 });
 
-test("what a scrub that was killed has left goes with a later one, once nobody can be at it any more", async () => {
+test("the leftovers of a killed scrub are removed by a later one, once nobody can use them any more", async () => {
   const lab = await openLab();
   const workDirectory = await temporaryFolder();
   const [old, present] = ["sandboxer-scrub-old", "sandboxer-scrub-present"];

@@ -41,7 +41,7 @@ async function access(
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-describe("who asks", () => {
+describe("the caller", () => {
   test("without keys: everybody on loopback, nobody elsewhere", async () => {
     expect((await access()).who()).toBe("anonymous");
     expect((await access({ loopbackOnly: false })).who()).toBe("none");

@@ -66,7 +66,7 @@ describe("revoking", () => {
     expect(file.list()).toEqual([first]);
   });
 
-  test("what fits several keys, or none, changes nothing and names the keys that fit", async () => {
+  test("a text that fits several keys, or none, changes nothing and names the keys that fit", async () => {
     const folder = await temporaryFolder();
     const record = (id: string) => ({
       id,

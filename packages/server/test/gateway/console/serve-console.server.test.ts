@@ -96,7 +96,7 @@ test("addresses inside of the console have the page, those of programs do not", 
   expect((await raw(server, "/", HTML, "POST")).status).toBe(404);
 });
 
-test("files have their type, a tag that answers 304, and hashed ones are kept for good", async () => {
+test("files have their type, a tag that answers 304, and hashed ones are cached forever", async () => {
   const server = await start();
   const icon = await raw(server, "/icon.svg");
   expect(icon.headers).toMatchObject({ "content-type": "image/svg+xml", "cache-control": "no-cache" });
@@ -113,7 +113,7 @@ test("files have their type, a tag that answers 304, and hashed ones are kept fo
   expect((await raw(server, "/assets/empty-0.css")).body.length).toBe(0);
 });
 
-test("what was compressed by the build is sent to those who can read it", async () => {
+test("files that the build compressed are sent to clients that can read them", async () => {
   const server = await start();
   const path = "/assets/main-a1b2.js";
   const packed = await raw(server, path, { "accept-encoding": "br, gzip" });

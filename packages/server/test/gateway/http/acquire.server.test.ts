@@ -51,7 +51,7 @@ test("another spec is another sandbox, and the old one is destroyed", async () =
   expect((await new HttpClient(server).get(first.id)).state).toBe("destroyed");
 });
 
-test("what is not there any more comes back from its newest snapshot", async () => {
+test("a missing sandbox comes back from its newest snapshot", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const first = (await acquire(server)).body;
@@ -66,7 +66,7 @@ test("what is not there any more comes back from its newest snapshot", async () 
   expect((await acquire(server, { key: "another" })).body.tier).toBe("fresh");
 });
 
-test("those who ask at once, at one server or at two, get the same sandbox", async () => {
+test("callers that ask at once, at one server or at two, get the same sandbox", async () => {
   const one = await startTestServer();
   const two = await startTestServer({ store: one.storeFolder ?? null });
   const answers = await Promise.all([acquire(one), acquire(one), acquire(two), acquire(two)]);
@@ -76,7 +76,7 @@ test("those who ask at once, at one server or at two, get the same sandbox", asy
   expect(all.body.items).toHaveLength(1);
 });
 
-test("one that does not answer is replaced", async () => {
+test("a sandbox that does not answer is replaced", async () => {
   const server = await startTestServer();
   const first = (await acquire(server, { enable_checkpoint: false })).body;
   server.backend.crash(first.id);
@@ -85,7 +85,7 @@ test("one that does not answer is replaced", async () => {
   expect(second.id).not.toBe(first.id);
 });
 
-test("one whose newest state is damaged is not destroyed for it: what is whole of it can be resumed", async () => {
+test("a sandbox whose newest state is damaged is not deleted for it: its intact states can be resumed", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const { id } = (await acquire(server)).body;
@@ -115,7 +115,7 @@ test("one whose newest state is damaged is not destroyed for it: what is whole o
   expect((await acquire(server)).body.tier).toBe("fresh");
 });
 
-test("one that somebody else uses elsewhere is not destroyed for it", async () => {
+test("a sandbox that somebody else uses elsewhere is not deleted for it", async () => {
   const one = await startTestServer();
   const two = await startTestServer({ store: one.storeFolder ?? null });
   const body = { enable_sandbox_handoff: false };
@@ -132,7 +132,7 @@ test("a key is needed", async () => {
   expect((await new HttpClient(server).call("POST", "/v1/sandboxes/acquire", {})).status).toBe(400);
 });
 
-test("one whose time was over is wanted again, and lives as long as the request says", async () => {
+test("an expired sandbox that is requested again lives as long as the request says", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const first = (await acquire(server, { ttl: "1h" })).body;

@@ -58,7 +58,7 @@ test("a fork, a restore and a repeated request leave one line for each sandbox t
   expect(of("restoreSnapshot")).toHaveLength(1);
 });
 
-test("what a key stood for and what is past its time leave a line each when they are destroyed", async () => {
+test("the sandbox of a key and an expired one leave a line each when they are deleted", async () => {
   const { http, of } = await audited();
   const acquire = async (body: object) =>
     (await http.call<SandboxRecord>("POST", "/v1/sandboxes/acquire", { key: "k", ...body })).body;

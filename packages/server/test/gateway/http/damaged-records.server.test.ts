@@ -27,7 +27,7 @@ const DAMAGES: readonly [string, (file: string) => Promise<void>][] = [
   ],
 ];
 
-test.each(DAMAGES)("a head whose file %s is left alone and named, and everything else goes on", async (_, damage) => {
+test.each(DAMAGES)("a head whose file %s is left alone and named, and everything else continues", async (_, damage) => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const ids = await storedSandboxes(http, 3);

@@ -72,12 +72,9 @@ describe("a server's key", () => {
     expect(await plainImages(server)).toEqual([]);
   }
 
-  test.each([false, true])(
-    "is changed for another one, and nothing goes on under the old (known: %s)",
-    async (known) => {
-      await expectToWorkOn(await rotated({}), known);
-    },
-  );
+  test.each([false, true])("is changed for another one, and nothing stays under the old (known: %s)", async (known) => {
+    await expectToWorkOn(await rotated({}), known);
+  });
 
   test.each([false, true])("is changed too where records have its old name (known: %s)", async (known) => {
     // As earlier servers wrote them.

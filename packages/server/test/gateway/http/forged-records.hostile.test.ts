@@ -54,7 +54,7 @@ async function refusal(box: SandboxClient, headers = {}) {
   return { status, ...body.error };
 }
 
-describe("what somebody wrote who has the store, and not the servers' key", () => {
+describe("forgeries by somebody who has the store, and not the servers' key", () => {
   test("a head that asks for a secret gets none that the server's own profile does not give", async () => {
     const server = await startTestServer({ profiles: catalogOf(WORK), secrets });
     const box = await stored(server, { profile: "profile.work" });

@@ -60,7 +60,7 @@ test("each server says whether it is frozen, and why, to the others too", async 
   }, PATIENCE);
 });
 
-test("of a server that does not answer, or whose address is another's, nobody knows whether it is frozen", async () => {
+test("it is unknown whether a server is frozen that does not answer, or whose address is another's", async () => {
   const silent = createServer(() => {});
   await once(silent.listen(0, "127.0.0.1"), "listening");
   onTestFinished(() => {
@@ -77,7 +77,7 @@ test("of a server that does not answer, or whose address is another's, nobody kn
   expect(ids).toEqual([false, null, null]);
 });
 
-test("a handoff that is under way says who has asked for the sandbox", async () => {
+test("a handoff in progress names the server that requested the sandbox", async () => {
   const one = await startTestServer();
   const two = await startTestServer({ store: one.storeFolder ?? null });
   const { id } = await new HttpClient(one).create();

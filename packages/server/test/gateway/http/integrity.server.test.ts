@@ -67,7 +67,7 @@ test("a byte that flips in a shared pack names checkpoint, snapshots and fork, a
   expect(await api.get("before")).toMatchObject({ state: "ready", problem: null });
 });
 
-test("verify looks at one snapshot, marks it, and names what else the damage hurts", async () => {
+test("verify checks one snapshot, marks it, and names what else the damage affects", async () => {
   const api = await start();
   const id = await withFile(api);
   const snapshot = await api.take(id);
@@ -159,7 +159,7 @@ test("a restore that fails when nothing is whole says so", async () => {
   expect(body.error.hint).toContain("No other checkpoint of the sandbox is intact");
 });
 
-test("an image that a head or a record names and that is gone is missing", async () => {
+test("an image that a head or a record names and that does not exist is missing", async () => {
   const api = await start();
   const { id } = await api.http.create();
   const name = await checkpoint(api, id);
@@ -177,7 +177,7 @@ test("an image that a head or a record names and that is gone is missing", async
   expect(await api.get(snapshot)).toMatchObject({ state: "missing" });
 });
 
-test("what is encrypted is read where its key is, and is locked, not damaged, where it is not", async () => {
+test("encrypted data is read where its key is, and is locked, not damaged, where it is not", async () => {
   const keys = serverKeys(new Map([["main", newKey()]]), "main");
   const api = await start({ masterKeys: keys });
   const id = await withFile(api);
@@ -196,7 +196,7 @@ test("what is encrypted is read where its key is, and is locked, not damaged, wh
   expect(await scrub(other)).toMatchObject({ ok: false, images: { damaged: 2 }, missing_packs: [{}] });
 });
 
-test("what is under its client's key is verified with it", async () => {
+test("data under a client's key is verified with that key", async () => {
   const api = await start();
   const headers = { "sandboxer-encryption-key": randomBytes(32).toString("hex") };
   const { body: box } = await api.http.call<{ id: string }>("POST", "/v1/sandboxes", {}, { headers });

@@ -80,7 +80,7 @@ test("a page reads the heads that it shows, not those of the whole store, and al
   expect(all).toEqual([live.id, ...ids]);
 });
 
-test("what is shown of a stored sandbox is what its head says now", async () => {
+test("a paused sandbox is shown as its head describes it now", async () => {
   const [older, newer] = [await put(1), await put(2)];
   expect((await list()).items.map(({ id, state }) => [id, state])).toEqual([
     [newer, "stored"],

@@ -21,7 +21,7 @@ async function created(server: TestServer, id: string): Promise<EventRecord["dat
 }
 
 describe("a checkpoint that leaves the sandbox running", () => {
-  test("is in the head while this server keeps the sandbox, and what runs goes on", async () => {
+  test("is in the head while this server keeps the sandbox, and processes keep running", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create();
@@ -173,7 +173,7 @@ describe("while its image is on its way to the store", () => {
     expect(await shell(http, id, "cat file")).toBe("one");
   });
 
-  test("one of a sandbox that has died is not published over what it goes on with", async () => {
+  test("a live checkpoint of a dead sandbox is not published over the state that it resumed from", async () => {
     const store = heldWrite(/\/checkpoint_\d+\.img$/, 2);
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);

@@ -10,7 +10,7 @@ interface OperationPage {
   readonly items: OperationRecordBody[];
 }
 
-test("what an operation answered is for who asked for it, and for no other key", async () => {
+test("the result of an operation is for the key that asked for it, and for no other", async () => {
   const keys = new KeyFile(await temporaryFolder());
   const [maker, reader] = await Promise.all([
     keys.create({ name: "maker", scope: "use" }),
@@ -26,7 +26,7 @@ test("what an operation answered is for who asked for it, and for no other key",
   expect((await http.call("GET", path, undefined, asMaker)).body).toMatchObject({ result: { token: made.body.token } });
 });
 
-test("who waits for an operation leaves no timer behind", async () => {
+test("a caller that waits for an operation leaves no timer behind", async () => {
   const server = await startTestServer({ store: null });
   const http = new HttpClient(server);
   const gate = Promise.withResolvers<void>();

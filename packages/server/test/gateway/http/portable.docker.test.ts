@@ -148,7 +148,7 @@ describeDocker("workspaces between backends", (service) => {
     }
   });
 
-  test("what Docker saved by itself is not for gVisor, and the answer says for whom it is", async (context) => {
+  test("Docker's own saves are not for gVisor, and the answer says for which backend they are", async (context) => {
     if (missing !== undefined) return context.skip(missing);
     const flags = ["--docker-host", service.host, "--docker-image", service.image, "--docker-mounts", "/usr"];
     const server = await ServerProcess.start({ store: await temporaryFolder(), flags });

@@ -182,7 +182,7 @@ test("another image is for a captured workspace only", async () => {
   expect(await Promise.all(images)).toEqual(["one", "two", null]);
 });
 
-test("what another backend has packed by itself is unpacked here", async () => {
+test("a capture that another backend packed is unpacked here", async () => {
   const { api, other } = await startPair();
   Object.assign(other, { capturesWorkspace: true });
   const acquire = other.acquire.bind(other);
@@ -243,7 +243,7 @@ test("a sandbox that cannot take the files is not given out, and nothing of it i
   expect((await api.get(id)).sandboxes).toEqual([]);
 });
 
-test("a capture that fails half-way leaves nothing, and the sandbox goes on", async () => {
+test("a capture that fails half-way leaves nothing, and the sandbox keeps running", async () => {
   const { api } = await startPair();
   const box = await SandboxClient.create(api.server);
   const { handle } = await api.server.live(box.id);

@@ -70,7 +70,7 @@ test("how long a profile lets its sandboxes live holds for what is restored and 
   expect((await http.call<{ items: unknown[] }>("GET", "/v1/snapshots")).body.items).toHaveLength(3);
 });
 
-test("what is restored of a profile that is gone by now lives as long as is asked for", async () => {
+test("a sandbox restored from a deleted profile lives as long as the request says", async () => {
   const first = await startWithProfiles({ ...WORK, secret_refs: {} });
   const { id } = await new HttpClient(first).create({ profile: "profile.work" });
   const { body } = await new HttpClient(first).call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`);

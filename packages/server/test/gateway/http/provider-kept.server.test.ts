@@ -43,7 +43,7 @@ async function files(server: TestServer, id: string) {
   return (await server.live(id)).handle.files;
 }
 
-test("a sandbox whose provider keeps it is stopped with its server, and taken up by the next", async () => {
+test("a sandbox whose provider keeps it is stopped with its server, and resumed by the next", async () => {
   const { serve, folder } = await startProvider();
   const first = await serve();
   const { id, token } = await new HttpClient(first).create({ name: "kept", labels: { a: "1" } });
@@ -78,7 +78,7 @@ test("it is destroyed at its provider, also by a server that has not taken it up
   expect((await http.call<{ items: unknown[] }>("GET", "/v1/sandboxes")).body.items).toEqual([]);
 });
 
-test("one that its provider has lost says so, and its record can be removed", async () => {
+test("a sandbox that its provider has lost says so, and its record can be removed", async () => {
   const { serve } = await startProvider();
   const first = await serve();
   const { id } = await new HttpClient(first).create();
@@ -112,7 +112,7 @@ test("while somebody uses it at one server no other has it, and another's DELETE
   expect(backend.runningCount).toBe(0);
 });
 
-test("one that nobody uses is handed off to the server that is asked for it, and runs on meanwhile", async () => {
+test("a sandbox that nobody uses is handed off to the server that is asked for it, and keeps running meanwhile", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const box = await SandboxClient.create(one);
@@ -127,7 +127,7 @@ test("one that nobody uses is handed off to the server that is asked for it, and
   expect(await new HttpClient(one).get(box.id)).toMatchObject({ state: "running", owner: { url: two.httpUrl } });
 });
 
-test("of a server that is taken for dead, the next one has it; the old one lets go when it hears of that", async () => {
+test("the next server takes it from a server that is considered dead; the old one lets go when it hears of that", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const box = await SandboxClient.create(one);
@@ -144,7 +144,7 @@ test("of a server that is taken for dead, the next one has it; the old one lets 
   await (await files(two, box.id)).write("/workspace/mark", Buffer.from("x"));
 });
 
-test("of two servers that wake it at once one has it in the end", async () => {
+test("one of two servers that resume it at once has it in the end", async () => {
   const { serve, backend } = await startProvider();
   const first = await serve();
   const { id } = await new HttpClient(first).create();
@@ -211,7 +211,7 @@ test("one with a key that a record tells of is asked of its provider by its id, 
   expect(asked.mock.calls.map(([request]) => [request.sandboxId, request.identity])).toEqual([[id, undefined]]);
 });
 
-test("what is changed of it where another server runs it is refused: that one would never know", async () => {
+test("a change is refused while another server runs it: that server would never know", async () => {
   const { serve } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const { id } = await new HttpClient(one).create({ name: "first" });
@@ -220,7 +220,7 @@ test("what is changed of it where another server runs it is refused: that one wo
   expect((await new HttpClient(two).get(id)).name).toBe("first");
 });
 
-test("its name, its labels and its time are changed for good, running or stopped", async () => {
+test("its name, its labels and its time to live can be changed, running or stopped", async () => {
   const { serve } = await startProvider();
   const first = await serve();
   const http = new HttpClient(first);
@@ -233,7 +233,7 @@ test("its name, its labels and its time are changed for good, running or stopped
   expect((await next.get(id)).name).toBe("two");
 });
 
-test("one whose time is over is destroyed by expire, and not woken before", async () => {
+test("an expired sandbox is deleted by expire, and not resumed before", async () => {
   const { serve, backend } = await startProvider();
   const server = await serve();
   const http = new HttpClient(server);
@@ -247,7 +247,7 @@ test("one whose time is over is destroyed by expire, and not woken before", asyn
   expect(backend.runningCount).toBe(0);
 });
 
-test("one that ends by itself stays at its provider, and says that it is stopped", async () => {
+test("a sandbox that ends by itself stays at its provider, and says that it is stopped", async () => {
   const { serve, backend } = await startProvider();
   const server = await serve();
   const http = new HttpClient(server);
@@ -280,7 +280,7 @@ test("the key of one that another server runs gives that one, or is refused whil
   expect((await new HttpClient(one).get(id)).state).toBe("destroyed");
 });
 
-test("one that is saved to the store is found there and not at its provider; unless asked for, none is", async () => {
+test("a sandbox that is saved to the store is found there and not at its provider; by default none is saved", async () => {
   const backend = new FakeBackend({ capabilities: { outlivesServer: true } });
   const server = await startTestServer({ backend });
   const http = new HttpClient(server);
@@ -293,7 +293,7 @@ test("one that is saved to the store is found there and not at its provider; unl
   expect((await (await files(server, id)).stat("/workspace/mark")).sizeBytes).toBe(1);
 });
 
-test("what its provider has of a key is not taken for one that is to be saved: nobody would own that", async () => {
+test("a sandbox that its provider has for a key is not used for one that is to be saved: nobody would own it", async () => {
   const backend = new FakeBackend({ capabilities: { outlivesServer: true } });
   const http = new HttpClient(await startTestServer({ backend }));
   // As a server leaves it that died before its first save.

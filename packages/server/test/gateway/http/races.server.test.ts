@@ -11,7 +11,7 @@ async function stored(http: HttpClient): Promise<string> {
   return id;
 }
 
-test("changing a stored sandbox while it is woken leaves it with its owner and the change", async () => {
+test("changing a paused sandbox while it is resumed leaves it with its owner and the change", async () => {
   const http = new HttpClient(await startTestServer());
   for (let round = 0; round < ROUNDS; round++) {
     const id = await stored(http);
@@ -36,7 +36,7 @@ test("several changes of a stored sandbox at once are made one after the other",
   expect(await http.get(id)).toMatchObject({ state: "stored", owner: null });
 });
 
-test("what is destroyed while it is woken does not run", async () => {
+test("a sandbox that is deleted while it is resumed does not run", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   for (let round = 0; round < ROUNDS; round++) {
@@ -59,7 +59,7 @@ test("two that wake it at once are both served", async () => {
   }
 });
 
-test("what is destroyed while it is saved is destroyed", async () => {
+test("a sandbox that is deleted while it is saved is deleted", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const { id } = await http.create();
@@ -74,7 +74,7 @@ test("what is destroyed while it is saved is destroyed", async () => {
   expect((await http.get(id)).state).toBe("destroyed");
 });
 
-test("what is destroyed while it is made is not made", async () => {
+test("a sandbox that is deleted while it is created is not created", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const never = Promise.withResolvers<void>();

@@ -46,7 +46,7 @@ function noting(lists: string[]): (store: ObjectStore) => ObjectStore {
     });
 }
 
-test("what only one sandbox used goes with it, without a list of the store", async () => {
+test("data that only one sandbox used is removed with it, without a list of the store", async () => {
   const lists: string[] = [];
   const { api, id, save, packs, remove } = await startFilled({ wrapStore: noting(lists) });
   await save();
@@ -61,7 +61,7 @@ test("what only one sandbox used goes with it, without a list of the store", asy
   expect(lists.filter((folder) => folder === "" || folder === "packs")).toEqual([]);
 });
 
-test("what a snapshot shares stays, and the snapshot can be restored", async () => {
+test("data that a snapshot shares stays, and the snapshot can be restored", async () => {
   const { api, id, save, packs, remove } = await startFilled();
   await save();
   const { id: snapshotId } = await api.take(id);
@@ -77,7 +77,7 @@ test("what a snapshot shares stays, and the snapshot can be restored", async () 
   expect(Buffer.from(await file.arrayBuffer()).equals(NOISE)).toBe(true);
 });
 
-test("what a snapshot alone used goes with it", async () => {
+test("data that only a snapshot used is removed with it", async () => {
   const { api, id, packs } = await startFilled();
   const { id: snapshotId } = await api.take(id);
   expect(await packs()).toHaveLength(1);

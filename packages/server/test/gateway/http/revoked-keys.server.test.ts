@@ -14,7 +14,7 @@ async function readToEnd(response: Response): Promise<string> {
   }
 }
 
-test("who follows events or a process is cut off when the key is revoked", async () => {
+test("a client that follows events or a process is cut off when the key is revoked", async () => {
   const keys = new KeyFile(await temporaryFolder());
   const [kept, revoked] = await Promise.all([
     keys.create({ name: "kept", scope: "use" }),

@@ -147,7 +147,7 @@ test.each([
 describe("a sandbox with a key that its provider has lost", () => {
   const BODY = { key: "my-convo", name: "kept", labels: { a: "1" } };
 
-  test("goes on from its newest snapshot as itself: the same id, name, labels and token, at a later epoch", async () => {
+  test("continues from its newest snapshot as itself: the same id, name, labels and token, at a later epoch", async () => {
     const { backend, server, box, created, snapshot } = await changedSandbox(BODY);
     backend.crash(box.id);
     await eventually("it has ended", () => backend.runningCount === 0);
@@ -165,7 +165,7 @@ describe("a sandbox with a key that its provider has lost", () => {
     expect(again.body).toMatchObject({ id, tier: "reattached" });
   });
 
-  test("is made anew when there is no snapshot of it, or none that can be loaded", async () => {
+  test("is created again when there is no snapshot of it, or none that can be loaded", async () => {
     const { backend, server, api, box, snapshot } = await changedSandbox(BODY);
     backend.crash(box.id);
     await eventually("it has ended", () => backend.runningCount === 0);
@@ -178,7 +178,7 @@ describe("a sandbox with a key that its provider has lost", () => {
   });
 });
 
-test("what keeps no more than a record of a sandbox cannot be rewound", async () => {
+test("a provider that keeps only a record of a sandbox cannot rewind it", async () => {
   const backend = new FakeBackend({ capabilities: { ...KEEPS, snapshot: "metadata" } });
   const api = new SnapshotClient(await startTestServer({ backend }));
   const box = await SandboxClient.create(api.server);

@@ -76,7 +76,7 @@ describe("create, list, get, destroy", () => {
     expect((await http.call("GET", "/v1/sandboxes?cursor=nonsense")).status).toBe(400);
   });
 
-  test("the same Idempotency-Key gives the first answer, also while the first is under way", async () => {
+  test("the same Idempotency-Key gives the first answer, also while the first call is in progress", async () => {
     const http = new HttpClient(await startTestServer());
     const headers = { "idempotency-key": "k1" };
     const create = (): Promise<{ status: number; body: { id: string; token: string } }> =>
@@ -90,7 +90,7 @@ describe("create, list, get, destroy", () => {
     expect(other.status).toBe(400);
   });
 
-  test("what the server cannot do is refused with the way out", async () => {
+  test("a request that the server cannot fulfil is refused with the way out", async () => {
     const http = new HttpClient(await startTestServer({ store: null }));
     const durable = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { enable_checkpoint: true });
     expect([durable.status, durable.body.error.code]).toEqual([422, "checkpoint_disabled"]);
@@ -166,7 +166,7 @@ describe("putting down and picking up", () => {
     expect(failed).toMatchObject({ state: "failed", error: { code: "sandbox_not_found" } });
   });
 
-  test("recreate makes it anew under the same id and token", async () => {
+  test("recreate creates it again under the same id and token", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id, token } = await http.create();
@@ -182,7 +182,7 @@ describe("putting down and picking up", () => {
 });
 
 describe("time to live", () => {
-  test("expire says what is past its time, and destroys it when told to", async () => {
+  test("expire lists expired sandboxes, and deletes them when told to", async () => {
     const http = new HttpClient(await startTestServer());
     const stays = await http.create({ ttl: "1h" });
     const goes = await http.create({ ttl: "1s", enable_checkpoint: false });
@@ -235,7 +235,7 @@ describe("time to live", () => {
     await gone(new HttpClient(await startTestServer({ store: storeFolder ?? null })), last.id);
   });
 
-  test("is extended from now on, and survives being put down", async () => {
+  test("is extended from now on, and survives a pause", async () => {
     const http = new HttpClient(await startTestServer());
     const { id } = await http.create({ ttl: "1m" });
     const extended = await http.call<SandboxRecord>("PATCH", `/v1/sandboxes/${id}/ttl`, { duration: "2h" });

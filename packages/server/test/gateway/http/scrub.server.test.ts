@@ -34,7 +34,7 @@ test("saves and a collection beside it are no damage", async () => {
   expect(await told(api)).toEqual([]);
 });
 
-test("one at a time; one that was stopped goes on where it was, and a server that ends does not wait for it", async () => {
+test("one at a time; a stopped one continues where it was, and a server that ends does not wait for it", async () => {
   const api = await start();
   const id = await withFile(api);
   await checkpoint(api, id);
@@ -75,7 +75,7 @@ test("the server does it by itself when it is due, once for all servers of the s
   expect(later.server.manager.integrity.figures).toMatchObject({ damagedImages: 1 });
 });
 
-test("one that was begun by itself and stopped does not begin again at the next look", async () => {
+test("a pass that the server began and somebody stopped does not begin again at the next look", async () => {
   const api = await start({ scrub: { everyMs: 3_600_000, rateMb: 0.001 } });
   await checkpoint(api, await withFile(api));
   const { integrity } = api.server.manager;

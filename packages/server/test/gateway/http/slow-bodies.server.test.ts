@@ -39,7 +39,7 @@ test("an upload that stalls is cut, however much has come before", async () => {
   expect(await answer).toContain("was sent too slowly");
 });
 
-test("a long upload that makes progress goes on", async () => {
+test("a long upload that makes progress continues", async () => {
   const server = await startTestServer({ store: null, bodyTimeoutMs: 500 });
   const box = await SandboxClient.create(server);
   const chunk = Buffer.alloc(10_000, "x");

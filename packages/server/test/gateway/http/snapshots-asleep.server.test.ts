@@ -41,7 +41,7 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect(told.map(({ sandbox_id, data }) => [sandbox_id, data])).toEqual([[box.id, { for: "snapshot" }]]);
   });
 
-  test("one that runs is captured as it is", async () => {
+  test("a running sandbox is captured as it is", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     await api.take(box.id);
@@ -67,7 +67,7 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect((await copy.exec({ shell: "cat file" })).stdout).toBe("kept\n");
   });
 
-  test("what another server has is captured there: here it is 409 with its address, and it stays", async () => {
+  test("a sandbox of another server is captured there: here it is 409 with its address, and it stays", async () => {
     const one = await client();
     const two = await client({ store: one.server.storeFolder ?? null });
     const box = await SandboxClient.create(one.server);
@@ -77,7 +77,7 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect((await one.http.get(box.id)).owner?.here).toBe(true);
   });
 
-  test("what cannot be captured is not woken for it", async () => {
+  test("a sandbox that cannot be captured is not resumed for it", async () => {
     const api = await client({ backend: new FakeBackend({ capabilities: { filesystemSnapshot: false } }) });
     const box = await stored(api);
     const path = `/v1/sandboxes/${box.id}/snapshot`;
@@ -85,7 +85,7 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect((await api.http.get(box.id)).state).toBe("stored");
   });
 
-  test("one whose time is over, or that was destroyed, stays what it is", async () => {
+  test("an expired or deleted sandbox stays as it is", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server, { ttl: "1s" });
     await expect.poll(async () => (await api.http.get(box.id)).state).toBe("stored");

@@ -120,7 +120,7 @@ describe("filesystem snapshots of the WebSocket protocol", () => {
     ]);
   });
 
-  test("those who begin with a name that is being replaced get the old or the new, whole", async () => {
+  test("creations from a name that is being replaced get the old snapshot or the new one, complete", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     const replace = async (): Promise<void> => {
@@ -176,7 +176,7 @@ describe("the record of snapshots on this machine", () => {
     expect(kept.size).toBe(0);
   });
 
-  test("what a provider that is away keeps of a snapshot is told, and does not hold up its deletion", async () => {
+  test("data that an unreachable provider keeps of a snapshot is reported, and does not delay its deletion", async () => {
     const kept = new Map<string, SnapshotPayload>();
     const asked: unknown[] = [];
     const away = (fake: FakeBackend): SandboxBackend =>

@@ -14,7 +14,7 @@ async function client(options: Parameters<typeof startTestServer>[0] = {}): Prom
 }
 
 describe("capture and restore", () => {
-  test("a sandbox goes on, and a new one goes on from where it was captured", async () => {
+  test("a sandbox keeps running, and a new one continues from where it was captured", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server, { name: "box", labels: { team: "ml" }, env: { A: "1" } });
     const counter = await startCounter(box);
@@ -122,7 +122,7 @@ describe("capture and restore", () => {
     expect((await api.restore("slow")).state).toBe("running");
   });
 
-  test("the sandbox goes on when its capture fails, and nothing is left of it", async () => {
+  test("the sandbox keeps running when its capture fails, and nothing is left of it", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     const counter = await startCounter(box);
@@ -132,7 +132,7 @@ describe("capture and restore", () => {
     expect(await count(box, counter)).toBe(1);
   });
 
-  test("what is not there is 404", async () => {
+  test("a missing snapshot is 404", async () => {
     const api = await client();
     for (const [method, path, body] of [
       ["GET", ""],
@@ -146,7 +146,7 @@ describe("capture and restore", () => {
     expect(await api.refused("POST", `/v1/sandboxes/${ABSENT}/snapshot`, {})).toEqual([404, "sandbox_not_found"]);
   });
 
-  test("what the backend cannot is 422", async () => {
+  test("a request that the backend cannot fulfil is 422", async () => {
     const backend = new FakeBackend({ capabilities: { snapshot: "filesystem" } });
     const api = await client({ backend });
     const box = await SandboxClient.create(api.server);
@@ -219,7 +219,7 @@ describe("lists, lineage and removal", () => {
     expect(await api.get(child.id)).toMatchObject({ parent: root.id });
   });
 
-  test("one that a live sandbox began with stays, and the answer names it", async () => {
+  test("a snapshot that a live sandbox was created from stays, and the answer names the sandbox", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     const { id } = await api.take(box.id);
@@ -249,7 +249,7 @@ describe("lists, lineage and removal", () => {
   });
 });
 
-describe("data that is gone or damaged", () => {
+describe("missing or damaged data", () => {
   test.each([
     ["missing", (path: string) => unlink(path), "missing"],
     ["cut short", (path: string) => truncate(path, 4096), "damaged"],

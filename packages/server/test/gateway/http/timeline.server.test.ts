@@ -35,7 +35,7 @@ test("executions are told, however they were started", async () => {
   expect(new Set(ids).size).toBe(3);
 });
 
-test("one that goes on elsewhere leaves here, and is continued there until its end", async () => {
+test("an execution that continues elsewhere leaves here, and is continued there until its end", async () => {
   const first = await startTestServer();
   const second = await startTestServer({ store: first.storeFolder ?? null });
   const [here, there] = [new HttpClient(first), new HttpClient(second)];
@@ -83,7 +83,7 @@ test("a handoff is told on both sides, with the pause between them", async () =>
   expect(resumed).toMatchObject({ kind: "resume", paused_ms: taken?.["paused_ms"] });
 });
 
-test("a checkpoint is told with its bytes; one that is woken later felt no pause of ours", async () => {
+test("a checkpoint is reported with its bytes; a later resume counts as no pause of ours", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const { id } = await http.create();
@@ -115,7 +115,7 @@ test.each([
   expect(operation?.paused_ms).toBeLessThanOrEqual(operation?.elapsed_ms ?? 0);
 });
 
-test("a freeze and its thaw are told once each, with the reason and the time", async () => {
+test("a freeze and its thaw are reported once each, with the reason and the time", async () => {
   const store = absentableStore();
   const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
   const { id } = await new HttpClient(server).create();

@@ -7,7 +7,7 @@ interface Listed {
   readonly items: readonly Pick<SandboxUsage, "sandbox_id" | "used">[];
 }
 
-test("what a sandbox uses, with its limits, and only what is newer", async () => {
+test("the usage of a sandbox, with its limits, and only what is newer", async () => {
   const http = new HttpClient(await startTestServer());
   const { id } = await http.create({ resources: { memory_mb: 64, cpus: 2 } });
   const usage = async (query = ""): Promise<SandboxUsage> =>

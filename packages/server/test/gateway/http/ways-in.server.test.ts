@@ -196,7 +196,7 @@ describe("/readyz", () => {
   });
 });
 
-describe("what servers of a store ask one another", () => {
+describe("requests between the servers of a store", () => {
   test("is for servers of that store only", async () => {
     const [one, other] = [await startTestServer(), await startTestServer()];
     const two = await startTestServer({ store: one.storeFolder ?? null });

@@ -44,7 +44,7 @@ async function start(store: string): Promise<{ readonly httpUrl: string; readonl
 }
 
 describe.skipIf(missing !== undefined)("previews on gVisor", () => {
-  test("a web server inside is opened, paused and resumed at other servers, where it goes on", async () => {
+  test("a web server inside is opened, paused and resumed at other servers, where it keeps running", async () => {
     const store = await temporaryFolder();
     const [first, second] = [await start(store), await start(store)];
     const { id } = (await call(first, "POST", "/v1/sandboxes", {})) as { id: string };

@@ -46,7 +46,7 @@ test("a session's cookie is good for the sandboxes of other servers too, and for
   expect(box.id).not.toBe("");
 });
 
-test("what the scope of a key does not allow is not passed on", async () => {
+test("a call that the scope of a key does not allow is not passed on", async () => {
   const folder = await temporaryFolder();
   const auditFile = join(await temporaryFolder(), "audit");
   const file = new KeyFile(folder, systemClock);
@@ -86,7 +86,7 @@ test("a key that the other server does not have is told apart from none", async 
   expect(answer.body.error.details).toEqual({ url: owner.httpUrl, owner: owner.instances.instanceId });
 });
 
-test("who came through a server is in its audit log, and in that of the owner", async () => {
+test("a caller that came through a server is in its audit log, and in that of the owner", async () => {
   const folder = await temporaryFolder();
   const [here, there] = [join(folder, "here"), join(folder, "there")];
   const owner = await startTestServer({ ...KEY, access: { auditFile: there } });

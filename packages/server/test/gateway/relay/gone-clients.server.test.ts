@@ -58,7 +58,7 @@ test("a call whose client goes while the owner is looked for is passed on to nob
   expect(other.connections()).toBe(1);
 });
 
-test("nor is a WebSocket whose client has gone", async () => {
+test("a WebSocket whose client disconnected is not passed on either", async () => {
   const other = await otherServer();
   const socket = new PassThrough();
   const manager = {

@@ -19,7 +19,7 @@ test("a link, which has no headers, may say in its address that it is passed on;
   expect(read.headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''a%20%2B%26.txt");
 });
 
-test("that it may be passed on is not passed on", async () => {
+test("the permission to pass a call on is not passed on", async () => {
   const seen: (string | undefined)[] = [];
   const stand = createServer(({ url }, response) => {
     seen.push(url);

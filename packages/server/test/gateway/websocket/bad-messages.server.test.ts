@@ -35,7 +35,7 @@ test.each(ROWS)("%s, with nothing running: refused and done", async (_what, mess
   ]);
 });
 
-test.each(ROWS)("%s, with something running: refused, and the execution goes on", async (_what, message, status) => {
+test.each(ROWS)("%s, with something running: refused, and the execution continues", async (_what, message, status) => {
   const server = await startTestServer({ store: null });
   const { client } = await server.create();
   await client.run("bash", "read x; echo $x").until("EXECUTION_RUNNING");

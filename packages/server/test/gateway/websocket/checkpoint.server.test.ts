@@ -83,7 +83,7 @@ test("the token is nowhere in the store", async () => {
   }
 });
 
-test("while executing: refused, and the execution goes on", async () => {
+test("while executing: refused, and the execution continues", async () => {
   const server = await startTestServer();
   const { client } = await server.create(DURABLE);
   await client.run("bash", "read x; echo $x").until("EXECUTION_RUNNING");

@@ -21,7 +21,7 @@ describe.each([
     expect(client.rest()).toEqual([]);
   });
 
-  test("what is not asked for is off", async () => {
+  test("options that are not requested are off", async () => {
     const server = await start();
     const { id } = await server.create({});
     const { facts } = await server.manager.running(id);

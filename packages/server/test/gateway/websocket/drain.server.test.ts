@@ -28,7 +28,7 @@ describe("drain", () => {
     expect(await silent.untilClosed()).toEqual([1012]);
   });
 
-  test("a save that is under way is finished first", async () => {
+  test("a save in progress is finished first", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create(DURABLE);
     const held = Promise.withResolvers<void>();
@@ -55,7 +55,7 @@ describe("drain", () => {
     expect(await client.untilClosed()).toEqual(["CHECKPOINTED", 1012]);
   });
 
-  test("a creation that is under way ends before", async () => {
+  test("a creation in progress ends before", async () => {
     const server = await startTestServer();
     const held = Promise.withResolvers<void>();
     server.backend.faults.set("acquire", { until: held.promise });

@@ -52,7 +52,7 @@ describe("execute", () => {
     expect((await client.event("stdout")).offset).toBe(6);
   });
 
-  test("what the backend cannot start is an error, and the session goes on", async () => {
+  test("code that the backend cannot start is an error, and the session continues", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     const { SandboxerError } = await import("@sandboxer/protocol");
@@ -69,7 +69,7 @@ describe("execute", () => {
     ]);
   });
 
-  test("what it leaves in the background lives on", async () => {
+  test("its background processes keep running", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     await client

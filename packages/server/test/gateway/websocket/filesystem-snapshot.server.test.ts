@@ -35,7 +35,7 @@ describe("filesystem snapshot", () => {
     expect(await client.untilClosed()).toEqual(["CREATING", "CREATION_ERROR", error, 4000]);
   });
 
-  test("while executing: the execution goes on", async () => {
+  test("while executing: the execution continues", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     await client.run("bash", "read x; echo $x").until("EXECUTION_RUNNING");

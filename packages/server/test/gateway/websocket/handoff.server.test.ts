@@ -52,7 +52,7 @@ describe("handoff between living servers", () => {
     expect((await second.durable.ownership.read(id))?.epoch).toBe(2);
   });
 
-  test("what executes goes along, and no byte of its output is lost or repeated", async () => {
+  test("a running execution moves along, and no byte of its output is lost or repeated", async () => {
     const [first, second] = await pair();
     const { client: old, id } = await first.create(HANDOFF);
     await old.run("bash", COUNT).until("EXECUTION_RUNNING");
@@ -148,7 +148,7 @@ describe("handoff between living servers", () => {
     expect((await first.durable.ownership.read(id))?.want).toBeNull();
   });
 
-  test("one that comes back before its old server has heard that it gave it up is waited for", async () => {
+  test("a client that comes back before the old server has heard that it gave the sandbox up waits for it", async () => {
     const released = heldSwap((key, { state }) => key.endsWith("/metadata.json") && state === "parked", "after");
     const first = await startTestServer({ wrapStore: released.wrapStore });
     const second = await startTestServer({ store: first.storeFolder ?? null });
@@ -183,7 +183,7 @@ describe("handoff between living servers", () => {
 });
 
 describe("a server that cannot prove that it lives", () => {
-  test("is silent until it can, and then goes on", async () => {
+  test("is silent until it can, and then continues", async () => {
     let away = false;
     const server = await startTestServer({
       leaseTtlMs: 1_000,

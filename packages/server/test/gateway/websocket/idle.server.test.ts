@@ -71,16 +71,19 @@ describe("idle", () => {
 describe("on_disconnect checkpoint", () => {
   const RELINQUISH = { ...DURABLE, on_disconnect: "checkpoint" };
 
-  test.each(["leave", "terminate"] as const)("saves and releases when the client is gone (%s)", async (how) => {
-    const server = await startTestServer();
-    const { client, id } = await server.create(RELINQUISH);
-    await client.run("bash", "echo kept > file").until("EXECUTION_DONE");
-    await client[how]();
-    await eventually("it is saved", () => server.operations.some(({ operation }) => operation === "checkpoint"));
-    const again = server.attach(id);
-    expect(await again.until("RUNNING")).toEqual(["RESTORING", "RUNNING"]);
-    expect(await again.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:kept\n");
-  });
+  test.each(["leave", "terminate"] as const)(
+    "saves and releases when the client has disconnected (%s)",
+    async (how) => {
+      const server = await startTestServer();
+      const { client, id } = await server.create(RELINQUISH);
+      await client.run("bash", "echo kept > file").until("EXECUTION_DONE");
+      await client[how]();
+      await eventually("it is saved", () => server.operations.some(({ operation }) => operation === "checkpoint"));
+      const again = server.attach(id);
+      expect(await again.until("RUNNING")).toEqual(["RESTORING", "RUNNING"]);
+      expect(await again.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:kept\n");
+    },
+  );
 
   test("waits for the execution", async () => {
     const server = await startTestServer();

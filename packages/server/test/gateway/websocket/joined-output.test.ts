@@ -21,7 +21,7 @@ function take(text: string, stream: OutputFrame["stream"] = "stdout"): void {
   offset += text.length;
 }
 
-test("what one print writes in two pieces is one", () => {
+test("one print in two pieces is one event", () => {
   take("Hello");
   take("\n");
   expect(sent).toEqual(["stdout@0:Hello\n"]);

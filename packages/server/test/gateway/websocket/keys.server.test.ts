@@ -78,7 +78,7 @@ describe("browsers send the key as a subprotocol", () => {
     expect(await refusal(server, "/create", headers)).toMatchObject({ status: 401 });
   });
 
-  test("who offers something else gets it, as ever", async () => {
+  test("a client that offers another protocol gets it, as ever", async () => {
     const server = await startTestServer({ store: null });
     const socket = new WebSocket(`${server.url}/create`, ["chat"]);
     await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
@@ -120,7 +120,7 @@ test("too many openings are refused, with the time to wait", async () => {
   });
 });
 
-test("what is done leaves a line each: who, what, to which sandbox, under which epoch, and how it went", async () => {
+test("each action leaves a line: who, what, to which sandbox, under which epoch, and how it went", async () => {
   const { server, read, use, lines } = await startKeyed();
   const { client, id, token } = await server.create({ enable_checkpoint: true }, bearer(use.text));
   await client.run("bash", "echo secret-text").until("EXECUTION_DONE");

@@ -62,7 +62,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     );
   });
 
-  test("what a print of Python writes in two pieces is one event", async () => {
+  test("one print of Python in two pieces is one event", async () => {
     const { client } = await server.create();
     const prints = "import time\nfor i in range(20):\n    print('Hello')\n    time.sleep(0.02)";
     await client.run("python", prints).until("EXECUTION_DONE");
@@ -121,7 +121,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     expect(await client.run("bash", gone).until("EXECUTION_DONE")).toContain("out:gone\n");
   });
 
-  test("what is left in the background lives on, and a client that vanishes misses nothing", async () => {
+  test("background processes keep running, and a client that vanishes misses nothing", async () => {
     const { client, id } = await server.create();
     await client
       .run("bash", "(i=0; while true; do i=$((i+1)); echo $i > /tmp/tick; sleep 0.2; done) > /dev/null 2>&1 &")

@@ -54,7 +54,7 @@ test("a client whose socket the server itself does not read is not blamed for it
   expect(socket.terminate).toHaveBeenCalled();
 });
 
-test("what was sent is settled by the answer to a later ping, by the end of the socket, or by time", async () => {
+test("sent data is settled by the answer to a later ping, by the end of the socket, or by time", async () => {
   const socket = new DeafSocket();
   const outbox = outboxOf(socket);
   const confirmed: string[] = [];
@@ -83,7 +83,7 @@ test("answers to pings that were never sent are nothing", () => {
     expect(() => socket.emit("pong", data)).not.toThrow();
 });
 
-test("after its last word nothing more is sent, and that is told once", () => {
+test("after its last message nothing more is sent, and that is reported once", () => {
   const socket = new DeafSocket();
   const onClose = vi.fn();
   const outbox = outboxOf(socket, onClose);

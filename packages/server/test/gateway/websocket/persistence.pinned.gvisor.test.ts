@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     }
   });
 
-  test("a drain takes what executes along, and its output goes on elsewhere to the right end", async () => {
+  test("a drain takes executions along, and their output continues elsewhere to the right end", async () => {
     const store = await temporaryFolder();
     const first = await ServerProcess.start({ store });
     const { client, id } = await first.create(DURABLE);

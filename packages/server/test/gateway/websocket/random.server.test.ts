@@ -57,7 +57,7 @@ function plain(_key: string, value: unknown): unknown {
   return typeof value === "bigint" || typeof value === "symbol" || typeof value === "function" ? String(value) : value;
 }
 
-test("whatever is said in whatever order, the session answers on", async () => {
+test("whatever messages come in whatever order, the session keeps answering", async () => {
   const server = await startTestServer();
   await fc.assert(
     fc.asyncProperty(fc.array(message, { maxLength: 25 }), async (messages) => {
@@ -97,7 +97,7 @@ function isAnswer(event: ServerEvent): boolean {
   return event.event === "error" && event.message === "An execution is already in progress.";
 }
 
-test("whatever is said first, it is a sandbox or a refusal", async () => {
+test("whatever the first message is, the answer is a sandbox or a refusal", async () => {
   const server = await startTestServer();
   const first = fc.oneof(
     anyJson,

@@ -33,7 +33,7 @@ describe("reconnect", () => {
     expect(again.events.at(-1)).toMatchObject({ exit_code: 4 });
   });
 
-  test("an execution that goes on: the rest comes, once", async () => {
+  test("an execution in progress: the rest comes, once", async () => {
     const server = await startTestServer({ store: null });
     const { client, id } = await server.create();
     await client.run("bash", LINES).until("out:");
@@ -151,7 +151,7 @@ describe("across a restore", () => {
     expect(again.events.at(-1)).toMatchObject({ exit_code: 7 });
   });
 
-  test("an execution goes along with a drain, and goes on elsewhere without a gap or a repeat", async () => {
+  test("an execution moves along with a drain, and continues elsewhere without a gap or a repeat", async () => {
     const store = await temporaryFolder();
     const [first, second] = [await startTestServer({ store }), await startTestServer({ store })];
     const { client, id } = await first.create(DURABLE, { pongDelayMs: 20 });

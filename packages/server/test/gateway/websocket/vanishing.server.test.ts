@@ -31,7 +31,7 @@ test("during creation: nobody knows its id, so nothing is left", async () => {
   expect(server.manager.states()).toEqual({});
 });
 
-test("during an execution: it goes on", async () => {
+test("during an execution: it continues", async () => {
   const server = await startTestServer({ store: null });
   const { client, id } = await server.create();
   await client.run("bash", "sleep 0.1; echo through > file").until("EXECUTION_RUNNING");
@@ -103,7 +103,7 @@ test("during a filesystem snapshot: it is finished", async () => {
   await eventually("it is there", async () => (await server.durable.snapshots.get("base")) !== undefined);
 });
 
-test("during the end of the sandbox: it is gone", async () => {
+test("during the end of the sandbox: it is deleted", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   const held = Promise.withResolvers<void>();

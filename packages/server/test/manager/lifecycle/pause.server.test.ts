@@ -108,7 +108,7 @@ test("a sandbox whose end has failed is not attached to", async () => {
   expect((await server.attach(id).untilClosed()).slice(-2)).toEqual(["NOT_FOUND", 1011]);
 });
 
-test("a sandbox that can neither be saved, go on nor be ended is gone, and its older checkpoint is free", async () => {
+test("a sandbox that can neither be saved, continue nor be ended is dropped, and its older checkpoint is free", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   await client.send({ action: "checkpoint" }).untilClosed();

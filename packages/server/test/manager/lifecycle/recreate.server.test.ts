@@ -38,7 +38,7 @@ async function codeOf(answer: Promise<Answer<ErrorAnswer>>): Promise<string> {
   return (await answer).body.error.code;
 }
 
-test("a sandbox that ends while it is made anew is not made anew", async () => {
+test("a sandbox that ends while it is recreated is not created again", async () => {
   const { server, id, answer, goOn } = await heldRecreate();
   server.backend.crash(id);
   await eventually("its end is known", () => server.manager.states().running === undefined);
@@ -47,7 +47,7 @@ test("a sandbox that ends while it is made anew is not made anew", async () => {
   expect(server.backend.runningCount).toBe(0);
 });
 
-test("a sandbox that is lost while it is made anew leaves no copy here", async () => {
+test("a sandbox that is lost while it is recreated leaves no copy here", async () => {
   const { server, answer, goOn } = await heldRecreate();
   await server.manager.loseOwnership(new SandboxerError("lease_lost", "declared dead"));
   goOn();
@@ -55,7 +55,7 @@ test("a sandbox that is lost while it is made anew leaves no copy here", async (
   expect(server.backend.runningCount).toBe(0);
 });
 
-test("a sandbox to which a client comes while it is made anew stays as it is", async () => {
+test("a sandbox to which a client comes while it is recreated stays as it is", async () => {
   const { server, id, answer, goOn } = await heldRecreate();
   const client = server.attach(id);
   await client.until("RUNNING");
@@ -65,7 +65,7 @@ test("a sandbox to which a client comes while it is made anew stays as it is", a
   expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toContain("out:on\n");
 });
 
-test("readers of a sandbox that is made anew are told that it moves", async () => {
+test("readers of a sandbox that is recreated are told that it moves", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server);
   const all = lines(await box.stream({ shell: "echo one; read x" }));
@@ -75,7 +75,7 @@ test("readers of a sandbox that is made anew are told that it moves", async () =
   expect(await Array.fromAsync(all)).toMatchObject([{ event: "moving", offset: 4 }]);
 });
 
-test("a copy that is made anew while the server cannot prove that it lives is held still", async () => {
+test("a copy that is created while the server cannot prove that it lives is frozen", async () => {
   const store = absentableStore();
   const watch = stillnessWatch();
   const { server, id, answer, goOn } = await heldRecreate({ leaseTtlMs: 1_000, ...store, ...watch });

@@ -29,7 +29,7 @@ test("a sandbox that is being saved with its client is in use", async () => {
   expect(await attach(() => HEAD)).toBe("sandbox_in_use");
 });
 
-test("one that is gone by the time that the store has answered is looked for elsewhere", async () => {
+test("a sandbox that ended by the time that the store has answered is looked for elsewhere", async () => {
   const read = (sandboxes: Map<string, unknown>): Head => (sandboxes.delete(ID), HEAD);
   expect(await attach(read)).toBe("It is looked for elsewhere.");
 });

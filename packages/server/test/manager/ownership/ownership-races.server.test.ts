@@ -74,7 +74,7 @@ describe("a server that is declared dead", () => {
     expect(await other.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
   });
 
-  test("goes on when one of its copies cannot be ended", async () => {
+  test("keeps running when one of its copies cannot be ended", async () => {
     const server = await startTestServer();
     const { client } = await server.create(DURABLE);
     server.backend.faults.set("destroy", { error: new SandboxerError("internal", "it clings"), times: 1 });
@@ -250,7 +250,7 @@ test("a newcomer gets a sandbox whose save for another reason has failed", async
   expect((await fresh.outcome()).at(-1)).toBe("RUNNING");
 });
 
-test("who attaches after a sandbox was given up, and before that is told, waits for it instead of being refused", async () => {
+test("a client that attaches after a sandbox was given up, and before that is reported, waits for it instead of being refused", async () => {
   const told = Promise.withResolvers<void>();
   const writing = Promise.withResolvers<void>();
   const wrapStore = (store: ObjectStore): ObjectStore =>

@@ -36,7 +36,7 @@ test("the first that waits may exceed the budget, and the next ones wait in orde
   expect([budget.heldBytes, budget.waiting]).toEqual([0, 0]);
 });
 
-test("what is small never waits", async () => {
+test("a small answer never waits", async () => {
   const budget = new OutputBudget(1000 * KIB);
   await fill(budget);
   const small = budget.open();
@@ -45,7 +45,7 @@ test("what is small never waits", async () => {
   expect(await outcome(small.take(64 * KIB, never))).toBe("waits");
 });
 
-test("one that gives up leaves the queue to the others, and holds nothing", async () => {
+test("an answer that gives up leaves the queue to the others, and holds nothing", async () => {
   const budget = new OutputBudget(1000 * KIB);
   const shares = await fill(budget);
   const held = budget.heldBytes;

@@ -33,7 +33,7 @@ async function metric(server: TestServer): Promise<string | undefined> {
   return /^sandboxer_sandboxes_at_risk (\d+)$/m.exec(text)?.[1];
 }
 
-describe("a sandbox is saved, and goes on,", () => {
+describe("a sandbox is saved, and keeps running,", () => {
   test("when as many executions have ended as its promise allows for", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
@@ -124,7 +124,7 @@ describe("a sandbox is saved, and goes on,", () => {
     for (const id of await atRisk()) await untilTold(server, id, "durability.restored");
   });
 
-  test("and is put down in the middle of it, with what was done since", async () => {
+  test("and is paused in the middle of it, with what was done since", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create({ max_loss: 1 });
@@ -140,7 +140,7 @@ describe("a sandbox is saved, and goes on,", () => {
   });
 });
 
-describe("what cannot be kept is told once, and that it is kept again,", () => {
+describe("a broken promise is reported once, and so is that it is kept again,", () => {
   test("of a save that fails", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
@@ -205,7 +205,7 @@ describe("what cannot be kept is told once, and that it is kept again,", () => {
     expect((await http.get(id)).checkpoint).not.toBeNull();
   });
 
-  test("of one that is put down then", async () => {
+  test("of a sandbox that is paused then", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create({ max_loss: 1 });
@@ -216,7 +216,7 @@ describe("what cannot be kept is told once, and that it is kept again,", () => {
     expect(await told(server, id, "durability.restored")).toHaveLength(1);
   });
 
-  test("of one of which nothing is promised any more", async () => {
+  test("of a sandbox of which nothing is promised any more", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create({ max_loss: 1 });

@@ -58,7 +58,7 @@ test("one is kept with ease when not more than half of it is used up", () => {
   expect([5, 6].map((turns) => isEasy({ turns: 10 }, unsaved(turns), 0))).toEqual([true, false]);
 });
 
-test("who has used up more of its promise comes first", () => {
+test("the sandbox that has used up more of its promise comes first", () => {
   expect(urgency({ ms: 1000 }, unsaved(), 900)).toBeGreaterThan(urgency({ turns: 10 }, unsaved(8), 900));
 });
 
@@ -68,7 +68,7 @@ test("after failures the next try waits longer, but never longer than is of use"
   expect(restMs({ ms: 1000 }, 9)).toBe(1000);
 });
 
-describe("what is unsaved", () => {
+describe("the unsaved part", () => {
   test("begins with the sandbox, and again with the capture where something lives inside", () => {
     const changes = new UnsavedChanges(5);
     expect(changes.sinceMs).toBe(5);

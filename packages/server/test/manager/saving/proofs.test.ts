@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Proofs } from "../../../src/manager/saving/proofs.ts";
 
-test("who needs the place of one can wait until it has ended", async () => {
+test("a caller that needs the place of one can wait until it has ended", async () => {
   const proofs = new Proofs();
   expect(proofs.gone).toBeUndefined();
   const ended = Promise.withResolvers<void>();
@@ -24,7 +24,7 @@ test("who needs the place of one can wait until it has ended", async () => {
   expect([proofs.size, proofs.gone]).toEqual([0, undefined]);
 });
 
-test("so many test restores wait at most, whoever asks for them; the next one is refused and not kept", async () => {
+test("a limited number of test restores wait, for all callers together; the next one is refused and not kept", async () => {
   const proofs = new Proofs();
   const held = Promise.withResolvers<void>();
   let done = 0;

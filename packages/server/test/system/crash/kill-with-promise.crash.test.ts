@@ -22,7 +22,7 @@ describe("kill -9 during a checkpoint that leaves the sandbox running", () => {
     },
   );
 
-  test("when the head names it, another server goes on with it", async () => {
+  test("when the head names it, another server continues with it", async () => {
     const { survivor, doomed } = await pair("the head names a live checkpoint");
     const { client, id } = await doomed.create({ ...DURABLE, max_loss: 1 });
     await write(client, "new");

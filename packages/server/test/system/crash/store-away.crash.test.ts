@@ -43,7 +43,7 @@ async function lastsLongerThanTheLease(server: TestServer): Promise<void> {
 }
 
 describe("a store that is away for longer than the lease", () => {
-  test("when nobody took the sandbox, it goes on where it stood, and not a number is missing", async () => {
+  test("when nobody took the sandbox, it continues where it stood, and not a number is missing", async () => {
     const first = await cuttableServer();
     const second = await cuttableServer(first.server.storeFolder);
     const { client, id } = await first.server.create(HANDOFF);
@@ -88,7 +88,7 @@ describe("a store that is away for longer than the lease", () => {
     expect(await contentOf(back)).toBe("mine");
   });
 
-  test("a save that was under way when another server took over is not published", async () => {
+  test("a save in progress when another server took over is not published", async () => {
     const first = await cuttableServer();
     const second = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, store: first.server.storeFolder ?? null });
     const id = await storedSandbox(first.server);

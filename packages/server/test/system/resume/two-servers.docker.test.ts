@@ -53,7 +53,7 @@ describeDocker("one sandbox, two servers", (service) => {
     return body;
   }
 
-  test("it is handed off while it runs, and what runs inside goes on", { timeout: TIMEOUT_MS }, async () => {
+  test("it is handed off while it runs, and its processes keep running", { timeout: TIMEOUT_MS }, async () => {
     const [one, two] = await pair();
     const { id, container } = await counting(one);
     const moved = await resume(two, id);
@@ -69,23 +69,19 @@ describeDocker("one sandbox, two servers", (service) => {
     expect(await two.stop()).toBe(0);
   });
 
-  test(
-    "of a server that was killed the other one takes it over, with what it wrote",
-    { timeout: TIMEOUT_MS },
-    async () => {
-      const [one, two] = await pair();
-      await one.run("echo unsaved > marker");
-      const { id } = await one.only();
-      await one.kill();
-      const taken = await resume(two, id);
-      expect(taken).toMatchObject({ id, state: "running", epoch: 2 });
-      expect(await two.run("cat marker")).toBe("unsaved\n");
-      await two.destroy(id);
-      expect(await two.stop()).toBe(0);
-    },
-  );
+  test("the other server takes it over from a killed one, with what it wrote", { timeout: TIMEOUT_MS }, async () => {
+    const [one, two] = await pair();
+    await one.run("echo unsaved > marker");
+    const { id } = await one.only();
+    await one.kill();
+    const taken = await resume(two, id);
+    expect(taken).toMatchObject({ id, state: "running", epoch: 2 });
+    expect(await two.run("cat marker")).toBe("unsaved\n");
+    await two.destroy(id);
+    expect(await two.stop()).toBe(0);
+  });
 
-  test("one that was stopped beyond its lease and comes back lets go of it", { timeout: TIMEOUT_MS }, async () => {
+  test("a server that was stopped beyond its lease and comes back lets go of it", { timeout: TIMEOUT_MS }, async () => {
     const [one, two] = await pair();
     const { id, container } = await counting(one);
     one.process.suspend();

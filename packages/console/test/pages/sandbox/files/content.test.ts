@@ -5,7 +5,7 @@ import { modeText, sortEntries } from "../../../../src/pages/sandbox/files/sort-
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-test("what is UTF-8 is text, with its mark, and cut in the middle of a character", () => {
+test("UTF-8 is text, with its mark, and cut in the middle of a character", () => {
   expect(textOf(bytes("\uFEFFgrüße"), true)).toBe("\uFEFFgrüße");
   expect(textOf(bytes("ab€").subarray(0, 4), false)).toBe("ab");
   expect(textOf(bytes("ab€").subarray(0, 4), true)).toBeUndefined();

@@ -32,7 +32,7 @@ test("paths that people type become those that they mean", () => {
   ]);
 });
 
-test("what cannot be a name is told", () => {
+test("text that cannot be a name is refused with the reason", () => {
   for (const name of ["", ".", "..", "a/b", "a\0", "ä".repeat(128)]) expect(nameProblem(name)).toBeDefined();
   for (const name of ["...", "-rf", "a\nb", "ä".repeat(127)]) expect(nameProblem(name)).toBeUndefined();
 });

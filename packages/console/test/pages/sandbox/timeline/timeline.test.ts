@@ -46,14 +46,14 @@ describe("states", () => {
     expect(draw(alive)).toBe("creating 0-1, running 1-");
   });
 
-  test("one that was saved and is gone is stored, and comes back", () => {
+  test("a sandbox that was saved and ended is paused, and can be resumed", () => {
     const saved = [...alive, state(5, "running", "saving"), event(6, "checkpoint.created"), state(7, "saving", "gone")];
     expect(draw(saved, { state: "stored", owner: null })).toBe("creating 0-1, running 1-5, saving 5-7, stored 7-");
     const back = [...saved, state(9, null, "restoring"), state(10, "restoring", "running")];
     expect(draw(back)).toContain("stored 7-9, restoring 9-10, running 10-");
   });
 
-  test("one that was handed over is at the other server, also when that is told a moment later", () => {
+  test("a sandbox that was handed off is at the other server, also when that is reported a moment later", () => {
     const gone = [...alive, event(6, "checkpoint.created"), state(7, "saving", "gone")];
     const over = event(7.1, "sandbox.handed_over", { from: "here", to: "there" });
     const owner = { instanceId: "there", url: null, here: false };
@@ -63,7 +63,7 @@ describe("states", () => {
     );
   });
 
-  test("what the record says counts for now", () => {
+  test("the record decides about the present", () => {
     const gone = [...alive, event(6, "checkpoint.created"), state(7, "saving", "gone")];
     expect(draw(gone, { owner: { instanceId: "third", url: null, here: false } })).toContain("at third 7-");
     expect(draw([], { state: "stored", owner: null })).toBe("stored 0-");
@@ -90,14 +90,14 @@ describe("marks", () => {
     expect(mark?.data).toMatchObject({ command: "sleep 2", exit_code: 3 });
   });
 
-  test("one that goes on has no end; one whose start is forgotten begins where its time says", () => {
+  test("an operation in progress has no end; one whose start is forgotten begins at its recorded time", () => {
     expect(marksOf([begun], [])).toMatchObject([{ endMs: undefined }]);
     const late = { ...ended, data: { ...ended.data, elapsed_ms: 500 } };
     const [mark] = marksOf([late], []);
     expect((mark?.endMs ?? 0) - (mark?.startMs ?? 0)).toBe(500);
   });
 
-  test("one that has left this server did not fail", () => {
+  test("an execution that has left this server did not fail", () => {
     const left = event(3, "execution.ended", { process_id: "p", exit_code: null, signal: null, outcome: "left" });
     expect(marksOf([begun, left], [])).toMatchObject([{ outcome: "left this server", failed: false }]);
   });
@@ -174,7 +174,7 @@ describe("rows", () => {
     );
   });
 
-  test("what is out of sight is not drawn", () => {
+  test("parts that are out of sight are not drawn", () => {
     const marks = [mark(0, 10), mark(500, 510), mark(2000, 2010)];
     expect(rowsOf(marks, { startMs: 100, endMs: 1000 }, 800, 3000).map(({ marks: [first] }) => first.startMs)).toEqual([
       500,

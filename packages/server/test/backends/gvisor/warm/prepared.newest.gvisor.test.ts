@@ -37,7 +37,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     expect((await run(handle!, facts)).stdout).toBe(`kept\n1\nsandbox-${handle!.sandboxId.slice(0, 8)}\nmine\n`);
   });
 
-  test("what runs in it stands still until somebody has it, and then goes on", async () => {
+  test("its processes are frozen until somebody gets it, and then continue", async () => {
     const file = "/workspace/count";
     const {
       handle: original,
@@ -96,7 +96,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     expect((await run(handle, facts)).stdout).toBe("kept\n0\n");
   });
 
-  test("of a state that is removed nothing stays, and one that cannot be loaded is told to nobody who asks", async () => {
+  test("nothing stays of a state that is removed, and nobody who asks hears of one that cannot be loaded", async () => {
     const { lab, state, take, loaded } = await prepare((handle) => run(handle, bash("true")));
     await take();
     await take();

@@ -10,7 +10,7 @@ function key(spec: Partial<SandboxSpec>, tenant?: string, sandboxId = "a"): stri
   return warmKey(tenant === undefined ? request : { ...request, tenant }, defaults);
 }
 
-test("what asks for nothing of its own may be anybody's, under any name and with any variables", () => {
+test("a request without settings of its own may get any sandbox, under any name and with any variables", () => {
   const plain = key({});
   expect(plain).toBeDefined();
   expect(key({}, "key:1")).toBe(plain);
@@ -23,7 +23,7 @@ test.each([
   ["a limit", { resources: { memoryBytes: 9 } }],
   ["a user", { user: "root" }],
   ["a share of processors", { resources: { cpus: 1 } }],
-])("what asks for %s of its own is kept for who asks", (_, spec) => {
+])("a sandbox with %s of its own is kept for those who ask for the same", (_, spec) => {
   const own = key(spec, "key:1");
   expect(own).toBeDefined();
   expect(own).toBe(key(spec, "key:1"));
@@ -32,11 +32,11 @@ test.each([
   expect(key(spec)).toBeUndefined();
 });
 
-test("what has a network is not started ahead", () => {
+test("a sandbox with a network is not started ahead", () => {
   expect(key({ network: "sandbox" }, "key:1")).toBeUndefined();
 });
 
-test("what begins with a saved state is kept for who asks, and known by its state", () => {
+test("a sandbox that begins with a saved state is kept for those who ask for that state", () => {
   const request = (tenant?: string, more: Partial<SandboxSpec> = {}) => ({
     sandboxId: "a",
     spec: { env: {}, resources: {}, network: "none" as const, ...more },

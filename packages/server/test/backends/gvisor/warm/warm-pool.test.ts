@@ -78,7 +78,7 @@ describe("how many are kept", () => {
   });
 });
 
-describe("who gets one", () => {
+describe("the requests that get one", () => {
   test("one goes to one who asks, and never to another", async () => {
     const lab = new PoolLab();
     await lab.take();
@@ -101,7 +101,7 @@ describe("who gets one", () => {
     expect((await lab.take("mine"))?.key).toBe("mine");
   });
 
-  test("who waits for one that is being made waits for a while, and not after they have gone", async () => {
+  test("a request waits a while for one that is being made, and not after its client disconnected", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;
     await lab.take();
@@ -123,7 +123,7 @@ describe("who gets one", () => {
     expect(lab.made.map(({ destroyed }) => destroyed)).toEqual([true, true]);
   });
 
-  test("who comes while one is being made gets that, and it is made in a hurry", async () => {
+  test("a request that comes while one is being made gets that, and it is made in a hurry", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;
     await lab.take();
@@ -139,7 +139,7 @@ describe("who gets one", () => {
     expect(await taking).toBe(lab.made[0]);
   });
 
-  test("who waits for one that cannot be made gets none", async () => {
+  test("a request that waits for one that cannot be made gets none", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;
     await lab.take();
@@ -151,7 +151,7 @@ describe("who gets one", () => {
     expect(lab.pool.figures).toMatchObject({ handedOut: 0, missed: 2, failed: 1 });
   });
 
-  test("one that is of no use is ended, and counts as none", async () => {
+  test("a useless one is ended, and counts as none", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.pass(3_000);
@@ -164,7 +164,7 @@ describe("who gets one", () => {
     expect(lab.pool.figures).toMatchObject({ handedOut: 0, missed: 2, failed: 1 });
   });
 
-  test("what was on its way to one who has gone is ended, and nothing has failed", async () => {
+  test("one on its way to a client that disconnected is ended, and nothing has failed", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.pass(3_000);
@@ -177,7 +177,7 @@ describe("who gets one", () => {
     expect(lab.pool.figures).toMatchObject({ handedOut: 0, failed: 0 });
   });
 
-  test("one that has ended by itself is given to nobody", async () => {
+  test("a prepared sandbox that ended by itself is given to nobody", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.pass(3_000);

@@ -30,7 +30,7 @@ test("a state that is too large for this machine is not asked for, so none is ma
   await warm.close();
 });
 
-test("what the server asks for its own ends takes nothing from users, and does not count", async () => {
+test("sandboxes that the server needs for itself take nothing from users, and do not count", async () => {
   const warm = noneReady();
   const request: AcquireRequest = { ...newRequest(), tenant: "somebody" };
   await warm.take(request, {});
@@ -78,7 +78,7 @@ function openPool() {
   return { warm, server, made, ending, pass };
 }
 
-test("what other backends run counts: nothing is made where that has taken all places", async () => {
+test("sandboxes of other backends count: nothing is made when they have taken all places", async () => {
   const { warm, server, pass, ending } = openPool();
   server.sandboxes = 8;
   for (let count = 0; count < 4; count++) await warm.take(newRequest(), {});
@@ -91,7 +91,7 @@ test("what other backends run counts: nothing is made where that has taken all p
   await warm.close();
 });
 
-test("what is ready has ended before one is made in its place, and stays where there is room", async () => {
+test("a ready one ends before another is made in its place, and stays where there is room", async () => {
   const { warm, server, made, pass, ending } = openPool();
   for (let count = 0; count < 4; count++) await warm.take(newRequest(), {});
   await pass(5_000);

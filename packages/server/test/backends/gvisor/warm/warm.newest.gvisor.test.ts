@@ -7,7 +7,7 @@ import { MIB } from "../support/open-backend.ts";
 import { WarmLab } from "./warm-lab.ts";
 
 describeGvisor("sandboxes that are started ahead of the need", (engine) => {
-  test("one that is given out is the sandbox that was asked for", async () => {
+  test("a prepared sandbox is given out as the sandbox that was requested", async () => {
     const lab = await WarmLab.open(engine);
     const handle = await lab.warm({ env: { GREETING: "hello" } });
     const request = newRequest({ env: { GREETING: "other" } });
@@ -67,7 +67,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     await handle.destroy();
   });
 
-  test("what was prepared because of one who asked is given to no other", async () => {
+  test("a sandbox that was prepared for one caller is given to no other", async () => {
     const lab = await WarmLab.open(engine);
     const spec = { resources: { processes: 100 } };
     await (await lab.acquire(spec, "key:1")).destroy();
@@ -82,7 +82,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     expect(lab.figures.handedOut).toBe(before.handedOut + 1);
   });
 
-  test("one that dozes meanwhile wakes up for who asks", async () => {
+  test("a sandbox that dozes meanwhile wakes up for the caller", async () => {
     const lab = await WarmLab.open(engine, { dozeAfterMs: 50, heartbeatMs: 2_000 });
     await (await lab.acquire()).destroy();
     await lab.untilReady(1);
@@ -96,7 +96,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
   test.each([
     ["has died", "SIGKILL"],
     ["does not answer", "SIGSTOP"],
-  ] as const)("one that %s is thrown away, and who asks gets a new one", async (_, signal) => {
+  ] as const)("a sandbox that %s is thrown away, and the caller gets a new one", async (_, signal) => {
     const lab = await WarmLab.open(engine);
     await (await lab.acquire()).destroy();
     await lab.untilReady(1);

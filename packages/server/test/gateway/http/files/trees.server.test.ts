@@ -47,7 +47,7 @@ test("a single file is a tree of one, and hard links become files of their own",
   expect([only?.name, only?.content.toString(), others]).toEqual(["two", "1", []]);
 });
 
-test("what is there is replaced, never written through", async () => {
+test("existing files are replaced, never written through", async () => {
   const box = await FilesClient.create(await startTestServer());
   await box.write("/workspace/outside", "precious");
   await box.upload("/workspace/t", await tarOf([{ name: "f", type: "symlink", linkname: "/workspace/outside" }]));

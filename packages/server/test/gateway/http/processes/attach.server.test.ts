@@ -55,7 +55,7 @@ test("a client that acknowledges nothing gets its window and blocks the process,
   expect([socket.length, socket.gapBytes]).toEqual([4_000_000, 0]);
 });
 
-test("what was not acknowledged comes again to one who asks, and no byte is missing after a cut", async () => {
+test("output that was not acknowledged is sent again on request, and no byte is missing after a cut", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const { id } = await box.spawn({ shell: "for i in $(seq 1 20000); do echo line $i; done" });
   const seen: Buffer[] = [];
@@ -91,7 +91,7 @@ test("a newcomer takes over, and the old client is told", async () => {
   expect(second.gapBytes).toBe(0);
 });
 
-test("a detached process goes on however slow its client is, who sees the gap", async () => {
+test("a detached process keeps running however slow its client is, and the client sees the gap", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const { id } = await box.spawn({ shell: "read x; yes 0123456 | head -c 4000000; read y", detach: true });
   const socket = attach(box, id, "", { acknowledge: false });
@@ -135,7 +135,7 @@ test("refuses who may not, what is not there, and what makes no sense", async ()
   expect([await fed.closed, fed.events.at(-1)]).toMatchObject([4000, { event: "error", code: "too_large" }]);
 });
 
-test("whatever a client sends, the server lives and the process goes on", async () => {
+test("whatever a client sends, the server and the process keep running", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server);
   const { id } = await box.spawn({ shell: ticking });

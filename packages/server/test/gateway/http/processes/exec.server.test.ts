@@ -48,7 +48,7 @@ test("a backend whose programs run as one user refuses another", async () => {
   await expect(SandboxClient.create(server, { user: "root" })).rejects.toThrow("not_supported");
 });
 
-test("code that is too long for an argument goes through a file, which is gone afterwards", async () => {
+test("code that is too long for an argument goes through a file, which is removed afterwards", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server);
   const code = `# ${"x".repeat(200_000)}\nprint("ran")`;
@@ -70,7 +70,7 @@ test("a line for the shell runs where there is no bash", async () => {
   expect(await box.processes()).toMatchObject([{ command: ["/bin/sh", "-c", "echo plain"] }]);
 });
 
-test("what cannot be started has an error, and nothing is left", async () => {
+test("a program that cannot be started gives an error, and nothing is left", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const failures = [
     [{ command: ["no-such-program"] }, 404, "file_not_found"],

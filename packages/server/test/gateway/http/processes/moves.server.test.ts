@@ -48,7 +48,7 @@ test("the same key runs once, here, after a handoff and after a restore, and giv
   expect((await here.exec({ shell: "true" }, { "idempotency-key": "another" })).process_id).not.toBe(first.process_id);
 });
 
-test("a retry has all of an output of moderate size, and says so when the beginning of a large one is gone", async () => {
+test("a retry has all of an output of moderate size, and says so when the beginning of a large one was dropped", async () => {
   const { here, there } = await two();
   const moderate = { shell: "yes 0123456 | head -c 700000" };
   const large = { shell: "yes 0123456 | head -c 3000000" };
@@ -122,7 +122,7 @@ test("a ticking process crosses a handoff and no byte is missing or comes twice"
   expect(ticks).toEqual(ticks.map((_, index) => `tick ${index + 1}`));
 });
 
-test("stdin goes on where it was taken: no line is lost or comes twice", async () => {
+test("stdin continues where it was taken: no line is lost or repeated", async () => {
   const { here, there } = await two();
   const { id } = await here.spawn({ shell: "while read x; do echo got $x; done" });
   const input = Buffer.from(Array.from({ length: 3000 }, (_, index) => `${index}\n`).join(""));
@@ -148,7 +148,7 @@ test("stdin goes on where it was taken: no line is lost or comes twice", async (
   expect(answers).toBe(input.toString("utf8").replaceAll(/^(?=.)/gm, "got "));
 });
 
-test("a streamed exec says that it moves, and its output goes on from there", async () => {
+test("a streamed exec says that it moves, and its output continues there", async () => {
   const { here, there } = await two();
   const all = lines(await here.stream({ shell: "echo one; read x; echo two" }));
   const started = (await all.next()).value;
@@ -214,7 +214,7 @@ test("without the handoff flag a sandbox stays where a process runs, unless that
   expect(await there.processes()).toMatchObject([{ state: "running", detached: true }]);
 });
 
-test("a snapshot disturbs no reader, and a copy goes on from what was not acknowledged", async () => {
+test("a snapshot disturbs no reader, and a copy continues from what was not acknowledged", async () => {
   const { a, here } = await two();
   const { id } = await here.spawn({ shell: ticking });
   const socket = new ProcessSocket(`${here.url}/processes/${id}/attach`, { acknowledge: false });

@@ -161,7 +161,7 @@ describe("a drain while the store is away", () => {
     expect(await contentOf(await attached(await next(), id))).toBe("new");
   });
 
-  test("what can be kept nowhere is said to be lost", async () => {
+  test("a sandbox that can be kept nowhere is reported as lost", async () => {
     const { server, way, dataFolder } = await machine({ drainTimeoutMs: SHORT_MS });
     await writeFile(join(dataFolder, "unpublished"), "in the way");
     const { id } = await server.create(DURABLE);
@@ -169,7 +169,7 @@ describe("a drain while the store is away", () => {
     expect(await server.drain()).toEqual([{ sandboxId: id, reason: "the store is away", folder: undefined }]);
   });
 
-  test("what is encrypted with its client's key is so on the machine, and is published without the key", async () => {
+  test("data that is encrypted with its client's key stays encrypted on the machine, and is published without the key", async () => {
     const { server, way, next, dataFolder } = await machine({ drainTimeoutMs: SHORT_MS });
     const { client, id } = await server.create(DURABLE, HEADER);
     const mark = "do-not-show-this-to-anybody";
@@ -246,7 +246,7 @@ describe("a server that has lost its lease while it waited", () => {
     expect(await contentOf(await attached(after, id))).toBe("newer");
   });
 
-  test("what was set aside goes after a week", async () => {
+  test("checkpoints that were set aside are removed after a week", async () => {
     const { second, id, drained, next, dataFolder } = await overtaken(LEASE_TTL_MS * 4);
     await drained;
     await (await attached(second, id)).send({ action: "checkpoint" }).untilClosed();
@@ -317,7 +317,7 @@ test("a publication whose answer is lost is found to have arrived", async () => 
   expect(await contentOf(await attached(after, id))).toBe("new");
 });
 
-test("what was being written when a server was killed is removed", async () => {
+test("checkpoints that were being written when a server was killed are removed", async () => {
   const { next, dataFolder } = await machine();
   const half = join(dataFolder, "unpublished", "6f1e7c1a-0000-4000-8000-000000000000", crypto.randomUUID(), "store");
   await mkdir(half, { recursive: true });

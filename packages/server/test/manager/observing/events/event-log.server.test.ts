@@ -16,7 +16,7 @@ test("a flood of executions leaves the other events where they were, and is boun
   expect(all.at(-1)).toMatchObject({ type: "sandbox.state", data: { number: 2 } });
 });
 
-test("who goes on from any cursor gets the rest in order, across both kinds", () => {
+test("a reader that continues from any cursor gets the rest in order, across both kinds", () => {
   const log = new EventLog(new FakeClock());
   for (let number = 0; number < 200; number += 1) {
     log.append(event(number % 3 === 0 ? "sandbox.state" : "execution.ended", number));

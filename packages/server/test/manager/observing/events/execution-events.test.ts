@@ -30,7 +30,7 @@ test("the first hundred of a sandbox are told, then twenty in a second; the othe
   expect(log.after(before)).toHaveLength(21);
 });
 
-test("of a command only the beginning is told, and it stays data", () => {
+test("only the beginning of a command is reported, and it stays data", () => {
   const { log, executions, sandbox } = world();
   executions.started(sandbox, started("a", ["echo", "<b>\u0000\n\u001b[31m", "x".repeat(100_000)]));
   executions.started(sandbox, started("b", `${"y".repeat(199)}😀`));
@@ -42,7 +42,7 @@ test("of a command only the beginning is told, and it stays data", () => {
   expect(third).toBe("");
 });
 
-test("one that was brought along has no beginning here, and one whose sandbox leaves no exit", () => {
+test("an execution that was brought along has no beginning here, and one whose sandbox leaves no exit", () => {
   const { clock, log, executions, sandbox } = world();
   const end = executions.continued(sandbox, "a");
   clock.advance(5000);

@@ -69,7 +69,7 @@ test("somebody looks at one: it is asked at once and every 2 s, however far, and
   expect(world.asked).toEqual({ watched: 11 });
 });
 
-test("one that does not answer is not asked again, and holds nobody up", async () => {
+test("a sandbox that does not answer is not asked again, and delays nobody", async () => {
   const answer = Promise.withResolvers<void>();
   const world = new World();
   for (let number = 0; number < 20; number += 1) world.add(`slow-${number}`, { answer: () => answer.promise });
@@ -86,7 +86,7 @@ test("one that does not answer is not asked again, and holds nobody up", async (
   expect(world.sampler.of("slow-0").points.length).toBeGreaterThan(0);
 });
 
-test("what has gone is forgotten, and one that comes back begins anew", async () => {
+test("a sandbox that left is forgotten, and one that comes back begins again", async () => {
   const world = new World().add("a");
   world.sampler.all();
   await world.pass(10);

@@ -34,7 +34,7 @@ test("however often points come, there are few, in order, and the newest are the
   );
 });
 
-test("a rate is right between any two points, and unknown when the count began anew", () => {
+test("a rate is right between any two points, and unknown when the count began again", () => {
   expect(cpusBetween(point(2), point(40))).toBe(0.5);
   expect(cpusBetween(undefined, point(2))).toBeUndefined();
   expect(cpusBetween(point(2, 9000), point(4, 100))).toBeUndefined();

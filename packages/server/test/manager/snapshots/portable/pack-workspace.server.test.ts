@@ -170,7 +170,7 @@ test("a file that has shrunk is filled up, one that has grown is cut", async () 
   expect(await readFile(join(folder, "grown"), "latin1")).toBe("abc");
 });
 
-test("what is larger than the limit is not packed", async () => {
+test("a file that is larger than the limit is not packed", async () => {
   const files = filesOf({ "/w": { kind: "folder" }, "/w/sparse": { content: "", sizeBytes: 2 ** 40 } });
   await expect(pack(files)).rejects.toMatchObject({ code: "too_large" });
 });
@@ -199,7 +199,7 @@ test("numbers that octal cannot hold are written in binary, as tar reads them", 
   expect(listed.stdout).toMatch(/4000000000\/3000000 +9663676416/);
 });
 
-test("a file that is being read is closed when whoever packs gives up", async () => {
+test("a file that is being read is closed when the caller gives up", async () => {
   const files = filesOf({ "/w": { kind: "folder" }, "/w/a": { content: "12" } });
   let closed = false;
   files.read = async function* () {
