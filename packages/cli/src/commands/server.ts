@@ -18,6 +18,8 @@ export const serverCommand = defineCommand({
         instance: server.instance_id,
         store: server.store,
         backend: server.default_backend,
+        // A server of an earlier version does not name them.
+        engines: server.engines?.map(({ version, state }) => `${version} (${state})`).join(", ") || null,
         state: server.draining ? "draining" : "open",
         sandboxes: `${server.sandboxes} of ${server.max_sandboxes}`,
         dozing: server.dozing,

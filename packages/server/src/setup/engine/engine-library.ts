@@ -146,7 +146,7 @@ export class EngineLibrary {
       throw new SandboxerError(
         "backend_unavailable",
         `The image was saved by runsc ${version}, which is being fetched or built on this server.`,
-        { hint: "Try again in some minutes; `GET /v1/server` lists the engines." },
+        { hint: "Try again in some minutes; `sandboxer server` lists the engines." },
       );
     }
   }
