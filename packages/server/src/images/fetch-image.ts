@@ -5,6 +5,7 @@ import type { CallOptions } from "../support/call-options.ts";
 import { hasCode, undefinedIf } from "../support/errno.ts";
 import { acquireFileLock } from "../support/file-lock.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
+import type { Places } from "../support/places.ts";
 import type { ImageFolders } from "./image-folders.ts";
 import type { ImageLimits } from "./image-limits.ts";
 import type { ImageSource } from "./image-source.ts";
@@ -14,7 +15,7 @@ import { stackLayers, type Layer } from "./layers/stack-layers.ts";
 import { UnpackMeter, unpackLayer } from "./layers/unpack-layer.ts";
 import { refused, type ImageConfig, type Manifest } from "./manifest.ts";
 
-/** Layers that are downloaded or unpacked at the same time. */
+/** Layers of one image that are downloaded or unpacked at the same time. */
 const AT_ONCE = 3;
 /** Another process may unpack the same layer. */
 const LOCK_MS = 60 * 60_000;
@@ -25,6 +26,8 @@ export interface ImageToFetch {
   readonly digest: string;
   readonly manifest: Manifest;
   readonly config: ImageConfig;
+  /** Limits the layers of all images that are fetched at the same time. */
+  readonly places: Places;
 }
 
 /** Gets the missing layers of an image and stacks them; returns the size of all layers, unpacked. */
@@ -47,7 +50,8 @@ export async function fetchImage(
     const layers = await mapAtOnce(unique, AT_ONCE, async (diffId) => {
       try {
         const index = config.diffIds.indexOf(diffId);
-        return await ensureLayer(diffId, manifest.layers[index]!, { source, folders, meter, progress, signal });
+        const work = { source, folders, meter, progress, signal };
+        return await image.places.run(() => ensureLayer(diffId, manifest.layers[index]!, work));
       } catch (error) {
         failed.abort(error);
         throw error;

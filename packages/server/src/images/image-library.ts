@@ -1,6 +1,7 @@
 import { arch } from "node:os";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../support/call-options.ts";
+import { Places } from "../support/places.ts";
 import { makePrivateFolder } from "../support/private-folder.ts";
 import { collectImages, type Collected } from "./collect-images.ts";
 import { exists, fetchImage } from "./fetch-image.ts";
@@ -45,6 +46,7 @@ export interface StoredImage extends ImageEntry {
 }
 
 const ATTEMPTS = 3;
+const LAYERS_AT_ONCE = 6;
 
 /** The container images of this machine: pulled from registries, kept in layers, stacked to root filesystems. */
 export class ImageLibrary {
@@ -58,6 +60,8 @@ export class ImageLibrary {
   readonly #pulls = new Map<string, SharedPull<string>>();
   /** By digest: how many hold it here. */
   readonly #holds = new Map<string, number>();
+  /** For layers, whatever their image. */
+  readonly #places = new Places(LAYERS_AT_ONCE);
   /** Changes of the index that nobody waits for. */
   readonly #background = new Set<Promise<unknown>>();
 
@@ -249,7 +253,13 @@ export class ImageLibrary {
       defaults: config.defaults,
     }));
     try {
-      const bytes = await fetchImage({ name, digest, manifest, config }, source, this.#folders, this.#limits, options);
+      const bytes = await fetchImage(
+        { name, digest, manifest, config, places: this.#places },
+        source,
+        this.#folders,
+        this.#limits,
+        options,
+      );
       await this.#index.change((images) => publish(images, digest, { bytes, names: names(found), now }));
     } finally {
       release();

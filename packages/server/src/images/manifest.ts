@@ -76,6 +76,11 @@ export function readManifest(
   if (manifest.success) {
     const { length } = manifest.data.layers;
     if (length > limits.layers) throw refused(name, `it has ${length} layers; ${limits.layers} are allowed`);
+    // Before anything is downloaded.
+    const packedBytes = manifest.data.layers.reduce((sum, { size }) => sum + size, 0);
+    if (packedBytes > limits.unpackedBytes) {
+      throw refused(name, `its layers have ${packedBytes} bytes; ${limits.unpackedBytes} are allowed`);
+    }
     return manifest.data;
   }
   if (isRecord(json) && json["schemaVersion"] === 1) {

@@ -88,6 +88,17 @@ describe("a registry that lies", () => {
     expect(sent).toBeLessThan(20_000_000);
   });
 
+  it("or has a layer that is too large is refused before the download", async () => {
+    const registry = await FakeRegistry.start();
+    const name = registry.push(await anImage());
+    await expectRefused(
+      await openLibrary(registry, { limits: { unpackedBytes: 300_000 } }),
+      name,
+      /300000 are allowed/,
+    );
+    expect(registry.blobRequests()).toEqual([]);
+  });
+
   it("about the number of layers is refused", async () => {
     const registry = await FakeRegistry.start();
     const image = await anImage();

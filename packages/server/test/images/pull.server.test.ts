@@ -206,6 +206,21 @@ describe("a pull", () => {
     expect(registry.requests.length).toBe(asked);
   });
 
+  it("continues after a server that was killed in the middle of the same pull", async () => {
+    const registry = await FakeRegistry.start();
+    const folder = await temporaryFolder();
+    const image = madeImage([await madeLayer([HELLO])]);
+    const name = registry.push(image);
+    const entry = { names: [], repository: "x", diff_ids: [image.layers[0]!.diffId], bytes: 0, defaults: { env: {} } };
+    const times = { pulled_at: "2020", last_used_at: "2020", held_by: ["a killed one"] };
+    const images = { [image.digest]: { ...entry, ...times, ready: false } };
+    await writeFile(join(folder, "images.json"), JSON.stringify({ version: 1, images }));
+    const library = await openLibrary(registry, { folder });
+    expect(await library.list()).toEqual([]);
+    (await library.use(name)).release();
+    expect((await library.prune()).removed).toEqual([image.digest]);
+  });
+
   it("pulls again when somebody removed the files of an image", async () => {
     const registry = await FakeRegistry.start();
     const library = await openLibrary(registry);
