@@ -45,6 +45,20 @@ describeDocker("the parts of a container", (service) => {
     await handle.ping();
   });
 
+  test("code inside may be another user, and root only where that is allowed", async () => {
+    const as = async (user: string, inside = handle): Promise<string> =>
+      (await run(inside, bash("id -u; id -g; grep CapEff /proc/self/status"), { user })).stdout;
+    expect(await as("4242:77")).toMatch(/^4242\n77\nCapEff:\t0{16}\n$/);
+    for (const user of ["0", "0:0"]) expect(await errorCode(as(user))).toBe("permission_denied");
+    const allowing = await lab.open({ rootInside: true });
+    const own = await allowing.acquire(newRequest({ user: "1234" }));
+    // CAP_SYS_ADMIN is bit 21.
+    expect(await as("0", own)).toMatch(/^0\n0\nCapEff:\t00000000a80405fb\n$/);
+    await own.files.write("/workspace/mine", Buffer.from("1"));
+    expect(await own.files.stat("/workspace/mine")).toMatchObject({ uid: 1234 });
+    await own.destroy();
+  });
+
   test("PID 1 is given no variables; those of the sandbox are for its programs", async () => {
     const own = await backend.acquire(newRequest({ env: { API_TOKEN: "hunter2" } }));
     expect(await out("echo $API_TOKEN", own)).toBe("hunter2");
