@@ -50,6 +50,8 @@ export class AgentClient {
   #env: Readonly<Record<string, string>>;
   readonly #processes = new Map<number, AgentProcess>();
   readonly #connections = new Map<number, AgentTcp>();
+  /** By port. */
+  readonly #listeners = new Map<number, (connection: SandboxConnection) => void>();
   #heart: NodeJS.Timeout | undefined;
 
   constructor(input: Writable, output: Readable, options: AgentClientOptions) {
@@ -63,6 +65,7 @@ export class AgentClient {
         exit: (process, code, signal, end) => this.#processes.get(process)?.onExit(toExit(code, signal, end)),
         connectionData: (connection, data) => this.#connections.get(connection)?.onData(data),
         connectionClosed: (connection, errno) => this.#connections.get(connection)?.onClosed(errno),
+        connectionAccepted: (connection, port) => this.#onAccepted(connection, port),
       },
       {
         onFailure: (error) => this.#onFailure(error),
@@ -184,14 +187,31 @@ export class AgentClient {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) {
       throw new SandboxerError("bad_request", `${port} is not a port; ports are 1 to 65535.`);
     }
-    return this.#connection.ask(Request.connect, new PayloadWriter().u16(port), (reply) => {
-      const connection = reply.u32();
-      if (this.#connections.has(connection))
-        throw new MalformedFrameError("a new connection has the number of another");
-      const tcp = new AgentTcp(this.#connection, connection, () => this.#connections.delete(connection));
-      this.#connections.set(connection, tcp);
-      return tcp;
-    });
+    return this.#connection.ask(Request.connect, new PayloadWriter().u16(port), (reply) => this.#trackTcp(reply.u32()));
+  }
+
+  /** See `SandboxHandle.listen`. */
+  async listen(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number> {
+    const opened = (reply: PayloadReader): number => {
+      const open = reply.u16();
+      // Before the next frame, which may already be a connection.
+      this.#listeners.set(open, onConnection);
+      return open;
+    };
+    return this.#connection.ask(Request.listen, new PayloadWriter().u16(port), opened);
+  }
+
+  #onAccepted(connection: number, port: number): void {
+    const onConnection = this.#listeners.get(port);
+    if (onConnection === undefined) throw new MalformedFrameError("a connection to a port that nobody asked for");
+    onConnection(this.#trackTcp(connection));
+  }
+
+  #trackTcp(connection: number): AgentTcp {
+    if (this.#connections.has(connection)) throw new MalformedFrameError("a new connection has the number of another");
+    const tcp = new AgentTcp(this.#connection, connection, () => this.#connections.delete(connection));
+    this.#connections.set(connection, tcp);
+    return tcp;
   }
 
   /** After this the agent is silent and its pipes are empty, as a save needs them. */

@@ -62,6 +62,10 @@ export abstract class AgentSandbox {
     return readListeningPorts(this.rootFiles);
   }
 
+  listen(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number> {
+    return this.#agent.listen(port, onConnection);
+  }
+
   ping(options?: CallOptions): Promise<void> {
     return this.#agent.ping(options);
   }
