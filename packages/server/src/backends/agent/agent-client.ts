@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ExecCommand, OutputBounds, ProcessTableEntry, SandboxConnection } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
+import { errnoOf } from "./agent-error.ts";
 import { AgentConnection, type RequestOptions } from "./agent-connection.ts";
 import { errnoOf } from "./agent-error.ts";
 import { AgentFiles } from "./agent-files.ts";
@@ -15,6 +16,8 @@ import { readProcess, readProcessTable, toExit } from "./process-replies.ts";
 import { putGroups, spawnPayload } from "./spawn-payload.ts";
 import { within } from "./within.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
+
+const ENOSYS = 38;
 
 /** Heartbeats in the time after which the agent misses them. */
 const BEATS = 4;
@@ -198,7 +201,16 @@ export class AgentClient {
       this.#listeners.set(open, onConnection);
       return open;
     };
-    return this.#connection.ask(Request.listen, new PayloadWriter().u16(port), opened);
+    try {
+      return await this.#connection.ask(Request.listen, new PayloadWriter().u16(port), opened);
+    } catch (error) {
+      throw errnoOf(error) === ENOSYS ? cannotListen(error) : error;
+    }
+  }
+
+  /** Whether the agent listens on this port for the host. */
+  serves(port: number): boolean {
+    return this.#listeners.has(port);
   }
 
   #onAccepted(connection: number, port: number): void {
@@ -335,5 +347,13 @@ function tooOld({ name }: Account): SandboxerError {
     {
       hint: "Create a new sandbox. A resumed sandbox keeps the agent that it was created with.",
     },
+  );
+}
+
+function cannotListen(cause: unknown): SandboxerError {
+  return new SandboxerError(
+    "not_supported",
+    "This sandbox was created by an earlier release and cannot reach the network through this server.",
+    { cause, hint: "Create a new sandbox, or set its network to none. A resumed sandbox keeps its agent." },
   );
 }

@@ -1,3 +1,4 @@
+import type { NetworkPolicy } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { ExecCommand, SandboxProcess, ProcessTableEntry } from "./sandbox-process.ts";
 import type { SandboxFiles, RawFiles } from "./sandbox-files.ts";
@@ -44,6 +45,14 @@ export interface SandboxHandle {
    * `wrong_state` if a program has the port, `not_supported` if the sandbox's agent is too old. Absent: it cannot.
    */
   listen?(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number>;
+
+  /**
+   * Its backend connects it to the network and applies its policy. Absent: it has no network, and programs inside reach
+   * the outside through `listen` and the server's proxy.
+   */
+  readonly ownNetwork?: boolean;
+  /** With a network of its own: changes the policy, or refuses as `not_supported`. Absent: it cannot. */
+  setNetwork?(policy: NetworkPolicy): Promise<void>;
 
   /**
    * Saves the sandbox into the empty folder `into`. With `leaveRunning` it continues at once; without, it stays frozen
