@@ -64,6 +64,11 @@ void buffer_free(struct buffer *buffer) {
 
 void put_u8(struct buffer *buffer, uint8_t value) { buffer_append(buffer, &value, 1); }
 
+void put_u16(struct buffer *buffer, uint16_t value) {
+    put_u8(buffer, (uint8_t)value);
+    put_u8(buffer, (uint8_t)(value >> 8));
+}
+
 void put_u32(struct buffer *buffer, uint32_t value) {
     for (unsigned shift = 0; shift < 32; shift += 8) put_u8(buffer, (uint8_t)(value >> shift));
 }

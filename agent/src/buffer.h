@@ -22,6 +22,7 @@ void buffer_clear(struct buffer *buffer);
 void buffer_free(struct buffer *buffer);
 
 void put_u8(struct buffer *buffer, uint8_t value);
+void put_u16(struct buffer *buffer, uint16_t value);
 void put_u32(struct buffer *buffer, uint32_t value);
 void put_u64(struct buffer *buffer, uint64_t value);
 void put_str(struct buffer *buffer, const char *text, size_t size);

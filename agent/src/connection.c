@@ -1,4 +1,4 @@
-/* TCP connections to ports inside the sandbox. */
+/* TCP connections to and from ports inside the sandbox. */
 #include "connection.h"
 
 #include <arpa/inet.h>
@@ -17,6 +17,8 @@
 #include "watch.h"
 
 #define CONNECTION_MAXIMUM 256u
+/* Programs inside must not keep the host from connecting. */
+#define ACCEPTED_MAXIMUM 192u
 
 enum connection_state { CONNECTING, OPEN, CLOSED };
 
@@ -28,11 +30,11 @@ struct connection {
     bool peer_ended, we_ended;
     struct buffer queue; /* towards the peer */
     uint32_t request;    /* of CONNECT, then of the write in progress */
-    bool writing;
+    bool writing, accepted;
 };
 
 static struct connection *table[CONNECTION_MAXIMUM];
-static size_t count;
+static size_t count, accepted_count;
 static uint32_t last_id;
 
 static struct connection *find(uint32_t id) {
@@ -129,8 +131,12 @@ static void writable(void *object) {
 void connection_watch(void) {
     size_t kept = 0;
     for (size_t index = 0; index < count; index++) {
-        if (table[index]->state == CLOSED) free(table[index]);
-        else table[kept++] = table[index];
+        if (table[index]->state != CLOSED) {
+            table[kept++] = table[index];
+            continue;
+        }
+        if (table[index]->accepted) accepted_count--;
+        free(table[index]);
     }
     count = kept;
     if (session_quiesced() || heartbeat_lost()) return;
@@ -147,6 +153,19 @@ void connection_restart(void) {
         table[index]->request = 0;
         shut(table[index], 0);
     }
+}
+
+bool connection_may_accept(void) { return count < CONNECTION_MAXIMUM && accepted_count < ACCEPTED_MAXIMUM && outbox_has_room_for_events(); }
+
+void connection_accepted(int fd, uint16_t port) {
+    struct connection *connection = must_allocate(sizeof *connection);
+    *connection = (struct connection){.id = ++last_id, .fd = fd, .state = OPEN, .accepted = true};
+    table[count++] = connection;
+    accepted_count++;
+    struct buffer *event = frame_begin(EVENT_CONNECTION_ACCEPTED, 0);
+    put_u32(event, connection->id);
+    put_u16(event, port);
+    frame_end();
 }
 
 int handle_connect(uint32_t request, struct cursor *payload) {

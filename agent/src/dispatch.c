@@ -9,6 +9,7 @@
 #include "freeze.h"
 #include "identity.h"
 #include "input.h"
+#include "listener.h"
 #include "outbox.h"
 #include "output.h"
 #include "process.h"
@@ -54,6 +55,7 @@ static const handler handlers[256] = {
     [0x21] = handle_connection_write,
     [0x22] = handle_connection_close,
     [0x23] = handle_connection_window,
+    [0x24] = handle_listen,
     [0x30] = handle_process_table,
     [REQUEST_RESYNC] = handle_resync,
     [0x32] = handle_resync_token,

@@ -15,6 +15,7 @@
 #include "heartbeat.h"
 #include "inbox.h"
 #include "input.h"
+#include "listener.h"
 #include "outbox.h"
 #include "output.h"
 #include "protocol.h"
@@ -86,6 +87,7 @@ int main(int count, char **arguments) {
         drain_watch();
         input_watch();
         connection_watch();
+        listener_watch();
         /* After the pipes, whose state it changes. */
         reaper_watch();
         outbox_watch();

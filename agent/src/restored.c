@@ -13,6 +13,7 @@
 #include "inbox.h"
 #include "input.h"
 #include "launch.h"
+#include "listener.h"
 #include "output.h"
 #include "protocol.h"
 #include "removal.h"
@@ -101,6 +102,7 @@ int handle_restored(uint32_t request, struct cursor *payload) {
     input_restart();
     removal_restart();
     connection_restart();
+    listener_restart();
     change_system(generation, hostname, machine_id, entropy, entropy_size);
     return 0;
 }

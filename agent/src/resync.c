@@ -8,6 +8,7 @@
 #include "dispatch.h"
 #include "inbox.h"
 #include "input.h"
+#include "listener.h"
 #include "outbox.h"
 #include "output.h"
 #include "protocol.h"
@@ -51,6 +52,7 @@ int handle_resync(uint32_t request, struct cursor *payload) {
     input_restart();
     removal_restart();
     connection_restart();
+    listener_restart();
     buffer_append(frame_begin(EVENT_RESYNCED, 0), marker + 9, TOKEN_SIZE);
     frame_end();
     return ANSWERED;

@@ -69,6 +69,7 @@ test.each([0, 1, 2, 3])(
       () => [Type.connectionWrite, [u32(pick(4)), Buffer.alloc(pick(100))]],
       () => [Type.connectionClose, [u32(pick(4))]],
       () => [Type.connectionWindow, [u32(pick(4)), u64(pick(100))]],
+      () => [Type.listen, [u16(pick(2) * (30_000 + pick(30_000)))]],
       () => [Type.processTable, []],
     ];
     // Mutation may turn a path into another: requests that change files are only ever sent as they are.

@@ -226,6 +226,11 @@ const SERVERS: readonly Row[] = [
     load: async () => (await import("./commands/scrub.ts")).scrubCommand,
   },
   {
+    name: "network",
+    summary: "Show and change what a sandbox may reach, and list refused connections.",
+    load: async () => (await import("./commands/network.ts")).networkCommand,
+  },
+  {
     name: "keys",
     summary: "Create, list and revoke API keys of the server on this machine.",
     load: async () => (await import("./commands/keys.ts")).keysCommand,

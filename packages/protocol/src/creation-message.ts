@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { boundedRecord, labelsSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
+import { networkSettingSchema } from "./network/policy.ts";
 
 const seconds = z
   .number()
@@ -49,7 +50,7 @@ export const creationMessageSchema = z.object({
   env: environmentSchema.optional(),
   labels: labelsSchema.optional(),
   resources: resourcesSchema.optional(),
-  network: z.enum(["none", "sandbox"]).optional(),
+  network: networkSettingSchema.optional(),
   /** Whether messages have fields that the original protocol does not have. On attach: `?extensions=1`. */
   extensions: z.boolean().optional(),
 });

@@ -7,6 +7,7 @@ export * from "./creation-message.ts";
 export * from "./keep-text.ts";
 export * from "./max-loss.ts";
 export * from "./port.ts";
+export * from "./network/index.ts";
 export * from "./profile.ts";
 export * from "./retention.ts";
 export * from "./stored-limits.ts";

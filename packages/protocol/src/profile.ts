@@ -3,6 +3,7 @@ import { environmentSchema, resourcesSchema, userSchema } from "./creation-messa
 import { tryParseDurationMs } from "./duration.ts";
 import { onExpirySchema, durationSchema, labelsSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
+import { networkSettingSchema } from "./network/policy.ts";
 import { retentionSchema } from "./retention.ts";
 
 /** How a profile with several backends picks one. */
@@ -72,7 +73,7 @@ export const profileSchema = z
     backends: z.array(backendNameSchema).min(1).max(32).optional(),
     strategy: z.enum(STRATEGIES).optional(),
     isolation: z.enum(["gvisor", "container", "virtual-machine", "remote-host", "none"]).optional(),
-    network: z.enum(["none", "sandbox"]).optional(),
+    network: networkSettingSchema.optional(),
     ttl: ttlSchema.optional(),
     resources: z.strictObject(resourcesSchema.shape).optional(),
     image: z.string().min(1).max(4096).optional(),

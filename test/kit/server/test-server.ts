@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type MaxLoss, SandboxerError } from "@sandboxer/protocol";
+import { type MaxLoss, type NetworkPolicy, SandboxerError } from "@sandboxer/protocol";
 import { type Logger, pino } from "pino";
 import { onTestFinished } from "vitest";
 import type { Health, SandboxBackend } from "../../../packages/server/src/backends/backend.ts";
@@ -15,6 +15,7 @@ import { ScrubRecords } from "../../../packages/server/src/checkpoints/scrub/scr
 import { SnapshotFile, SnapshotMirror } from "../../../packages/server/src/checkpoints/snapshot-file.ts";
 import { SnapshotRepository } from "../../../packages/server/src/checkpoints/snapshot-repository.ts";
 import { UnpublishedCheckpoints } from "../../../packages/server/src/checkpoints/unpublished/unpublished-checkpoints.ts";
+import { Outside, type OutsideOptions } from "../../../packages/server/src/egress/outside.ts";
 import { openAccess, type AccessOptions } from "../../../packages/server/src/gateway/access/open-access.ts";
 import { PeerSecret } from "../../../packages/server/src/gateway/access/peer-secret.ts";
 import { mutationAudit } from "../../../packages/server/src/gateway/http/audit.ts";
@@ -78,6 +79,9 @@ export interface TestServerOptions {
   readonly retention?: DurableStore["retention"];
   readonly defaultMaxLoss?: MaxLoss;
   readonly proveSnapshots?: boolean;
+  readonly defaultNetwork?: NetworkPolicy;
+  /** What sandboxes may reach. */
+  readonly outside?: OutsideOptions;
   readonly scrub?: ScrubSettings;
   readonly leaseTtlMs?: number;
   readonly handoffTimeoutMs?: number;
@@ -260,6 +264,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     defaultIdleTimeoutMs: 300_000,
     defaultMaxLoss: options.defaultMaxLoss,
     proveSnapshots: options.proveSnapshots ?? false,
+    defaultNetwork: options.defaultNetwork ?? "none",
+    outside: new Outside(options.outside),
     scrub: options.scrub,
     handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
     ...(options.drainTimeoutMs === undefined ? {} : { drainTimeoutMs: options.drainTimeoutMs }),

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { DURATION_HINT, tryParseDurationMs } from "@sandboxer/protocol/duration";
 import { KEEP_HINT, type KeepCounts, parseKeep } from "@sandboxer/protocol/keep-text";
+import { type NetworkPolicy, parseNetworkText } from "@sandboxer/protocol/network-text";
 
 /** Parsers of option values. An invalid value is a usage error that names the option. */
 
@@ -28,6 +29,15 @@ export function keep(text: string): KeepCounts {
   const rule = parseKeep(text);
   if (rule === undefined) throw new InvalidArgumentError(KEEP_HINT);
   return rule;
+}
+
+/** `none`, `open`, or entries with commas between them. */
+export function network(text: string): NetworkPolicy {
+  const policy = parseNetworkText(text);
+  if (policy !== undefined) return policy;
+  throw new InvalidArgumentError(
+    "Write none, open, or domains, addresses and CIDRs with commas between them, such as pypi.org,*.example.com:443; ! denies one.",
+  );
 }
 
 export function integer(least: number, most: number): (text: string) => number {

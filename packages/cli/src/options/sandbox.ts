@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
-import type { BodyInputOf, Keep, OnExpiry, Retention, Routes } from "@sandboxer/protocol";
+import type { BodyInputOf, Keep, NetworkPolicy, OnExpiry, Retention, Routes } from "@sandboxer/protocol";
 import type { Run } from "../run.ts";
-import { duration, integer, keep, maxLoss, pairOption, positiveNumber } from "./parse.ts";
+import { duration, integer, keep, maxLoss, network, pairOption, positiveNumber } from "./parse.ts";
 
 export type CreateBody = BodyInputOf<Routes["createSandbox"]>;
 export type RestoreBody = Omit<NonNullable<BodyInputOf<Routes["restoreSnapshot"]>>, "backend" | "image">;
@@ -42,6 +42,11 @@ export function maxLossOption(): Option {
 export function readMaxLoss(run: Run): string | number | null | undefined {
   const given = run.value<boolean | string | number>("maxLoss");
   return given === false ? null : given === true ? undefined : given;
+}
+
+function networkOption(): Option {
+  const description = "network policy: none, open, or entries such as pypi.org,*.example.com:443";
+  return new Option("--network <POLICY>", description).argParser(network);
 }
 
 export function keepOption(flag: string, what: string): Option {
@@ -87,7 +92,7 @@ export function addCreateOptions(command: Command): Command {
     .option("--entrypoint", "start the image's entrypoint and command in the background")
     .option("-k, --key <KEY>", "use the sandbox with this key, or create it")
     .option("--from <NAME>", "start from a named filesystem snapshot")
-    .addOption(new Option("--network <KIND>", "network access").choices(["none", "sandbox"]))
+    .addOption(networkOption())
     .addOption(new Option("--cpus <N>", "CPU limit").argParser(positiveNumber))
     .addOption(new Option("--memory <MB>", "memory limit").argParser(integer(16, 1_048_576)))
     .addOption(new Option("--disk <MB>", "disk limit").argParser(integer(1, 16_777_216)))
@@ -117,7 +122,7 @@ export function readCreateOptions(run: Run): CreateBody {
       user: run.text("user"),
       key: run.text("key"),
       filesystem_snapshot_name: run.text("from"),
-      network: run.value<"none" | "sandbox">("network"),
+      network: run.value<NetworkPolicy>("network"),
       on_disconnect: run.value<"keep" | "checkpoint">("onDisconnect"),
       enable_checkpoint: run.value<boolean>("checkpoint") === false ? false : undefined,
       enable_sandbox_handoff: run.value<boolean>("handoff") === false ? false : undefined,

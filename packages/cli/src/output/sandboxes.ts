@@ -1,5 +1,6 @@
 import type { DamagedSandbox, SandboxRecord } from "@sandboxer/protocol";
 import { formatKeep } from "@sandboxer/protocol/keep-text";
+import { networkText } from "@sandboxer/protocol/network-text";
 import { formatBytes } from "./bytes.ts";
 import { encryptionText } from "./encryption.ts";
 import { type Paint, paintState } from "./colour.ts";
@@ -46,7 +47,7 @@ export function formatSandbox(sandbox: SandboxRecord): string {
     user: sandbox.user,
     key: sandbox.key,
     labels: pairs(sandbox.labels),
-    network: sandbox.network,
+    network: networkText(sandbox.network),
     resources: pairs(resources),
     flags: pairs(flags),
     server: ownerOf(sandbox),

@@ -63,6 +63,7 @@ export async function follow(
     return;
   }
   if (process.exit?.timedOut === true) run.say("sandboxer: the command timed out (--timeout).");
+  if (process.exit?.hint != null) run.say(`sandboxer: ${process.exit.hint}`);
   run.setExitCode(exitCodeOf(end));
 }
 
@@ -73,10 +74,10 @@ async function collectProcess(run: Run, process: SandboxProcess, { stdin }: Exec
       process.closeStdin();
     })().catch(() => {});
   }
-  const { processId, exitCode, signal, stdout, stderr, truncated, timedOut } = await process.collect();
+  const { processId, exitCode, signal, stdout, stderr, truncated, timedOut, hint } = await process.collect();
   const code = exitCodeOf({ exitCode, signal });
   run.print(
-    { process_id: processId, exit_code: exitCode, signal, stdout, stderr, truncated, timed_out: timedOut },
+    { process_id: processId, exit_code: exitCode, signal, stdout, stderr, truncated, timed_out: timedOut, hint },
     () => "",
   );
   run.setExitCode(code);

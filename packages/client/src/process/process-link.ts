@@ -14,6 +14,8 @@ export interface ExitStatus {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly timedOut: boolean;
+  /** What to do about its failure, such as a missing network; null: nothing is known. */
+  readonly hint: string | null;
 }
 
 /**
@@ -222,7 +224,12 @@ export class ProcessLink {
           this.#queue.miss(event.offset);
         }
         this.#end.abort();
-        this.#exit = { exitCode: event.exit_code, signal: event.signal, timedOut: event.timed_out };
+        this.#exit = {
+          exitCode: event.exit_code,
+          signal: event.signal,
+          timedOut: event.timed_out,
+          hint: event.hint ?? null,
+        };
         this.stdin.fail(new SandboxerError("wrong_state", "The process has ended."));
         this.#wake();
         return "exit";

@@ -26,6 +26,7 @@ export const ROUTE_TABLE = {
   listSandboxes: { method: "GET", path: "/v1/sandboxes" },
   getSandbox: { method: "GET", path: "/v1/sandboxes/{id}" },
   updateSandbox: { method: "PATCH", path: "/v1/sandboxes/{id}" },
+  sandboxNetwork: { method: "GET", path: "/v1/sandboxes/{id}/network" },
   previewRetention: { method: "GET", path: "/v1/sandboxes/{id}/retention" },
   destroySandbox: { method: "DELETE", path: "/v1/sandboxes/{id}" },
   checkpointSandbox: { method: "POST", path: "/v1/sandboxes/{id}/checkpoint" },

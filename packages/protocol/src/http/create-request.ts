@@ -2,6 +2,7 @@ import { z } from "zod";
 import { environmentSchema, resourcesSchema, userSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
 import { portsSchema } from "../port.ts";
+import { networkSettingSchema } from "../network/policy.ts";
 import { retentionSchema } from "../retention.ts";
 import { durationSchema, inputsSchema, labelsSchema, nameSchema, onExpirySchema } from "./common.ts";
 
@@ -32,7 +33,7 @@ export const createRequestSchema = z
     on_expiry: onExpirySchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
     resources: resourcesSchema.optional(),
-    network: z.enum(["none", "sandbox"]).optional(),
+    network: networkSettingSchema.optional(),
     enable_checkpoint: z.boolean().optional(),
     enable_idle_timeout_auto_checkpoint: z.boolean().optional(),
     enable_sandbox_handoff: z.boolean().optional(),

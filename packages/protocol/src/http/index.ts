@@ -28,6 +28,7 @@ export * from "./common.ts";
 export * from "./create-request.ts";
 export * from "./image-record.ts";
 export * from "./integrity-record.ts";
+export * from "./network-record.ts";
 export * from "./operation-record.ts";
 export * from "./process-record.ts";
 export * from "./process-socket.ts";

@@ -15,6 +15,12 @@ export const signalSchema = z.union([
   z.number().int().min(1).max(64),
 ]);
 
+/** What to do about a failed process. */
+export const hintSchema = z
+  .string()
+  .nullable()
+  .meta({ description: "A next step for a failed process, such as one without a network; null: none is known." });
+
 export const processRecordSchema = z
   .object({
     id: z.string(),
@@ -51,6 +57,7 @@ export const execResultSchema = z
      */
     truncated: z.boolean(),
     timed_out: z.boolean(),
+    hint: hintSchema,
     elapsed_ms: z.number(),
   })
   .meta({ id: "ExecResult" });
@@ -78,6 +85,7 @@ export const execLineSchema = z.discriminatedUnion("event", [
     signal: z.string().nullable(),
     offset: z.number().int(),
     timed_out: z.boolean(),
+    hint: hintSchema,
   }),
   /** The last line of output without `follow`, while the process runs. */
   z.object({ event: z.literal("end"), offset: z.number().int() }),

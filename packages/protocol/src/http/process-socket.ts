@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseObject } from "../client-message.ts";
-import { ptySchema, signalSchema } from "./process-record.ts";
+import { hintSchema, ptySchema, signalSchema } from "./process-record.ts";
 
 /**
  * The frames of the process WebSocket (docs/reference/http-processes.md, "Attach"). Binary frames are bytes: output to the client, stdin to
@@ -57,6 +57,7 @@ export const processEventSchema = z.discriminatedUnion("event", [
     signal: z.string().nullable(),
     offset: z.number().int(),
     timed_out: z.boolean(),
+    hint: hintSchema,
   }),
   /**
    * The sandbox is being saved or moved; resume it and attach again. `stdin_bytes` as in `stdin`, for the last time.

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { resourcesSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
 import { portSchema } from "../port.ts";
+import { networkPolicySchema } from "../network/policy.ts";
 import { retentionSchema } from "../retention.ts";
 import { storedMessageSchema, storedTextSchema } from "../stored-limits.ts";
 import { carriedSchema } from "./carried.ts";
@@ -79,7 +80,7 @@ export const sandboxRecordSchema = z
     key: z.string().nullable(),
     /** The hash of its settings: a key with another one means another sandbox. */
     spec_hash: z.string().nullable(),
-    network: z.enum(["none", "sandbox"]),
+    network: networkPolicySchema,
     resources: resourcesSchema,
     flags: sandboxFlagsSchema,
     owner: ownerSchema.nullable(),

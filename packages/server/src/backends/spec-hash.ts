@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
+import { storedNetwork } from "@sandboxer/protocol";
 import type { SandboxSpec } from "./backend.ts";
 
 /** Equal for equal specs, in any order. Names of secrets count, their values do not. */
 export function specHash(backend: string, spec: SandboxSpec): string {
   return createHash("sha256")
-    .update(JSON.stringify(sorted({ backend, ...spec })))
+    .update(JSON.stringify(sorted({ backend, ...spec, network: storedNetwork(spec.network) })))
     .digest("hex")
     .slice(0, 32);
 }

@@ -4,6 +4,7 @@ import type { Resources, SandboxBackend } from "../backends/backend.ts";
 import type { FateOf, OpenedBackend } from "../backends/instance-folder.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
 import type { ImageLibrary } from "../images/image-library.ts";
+import type { NetworkMode } from "../backends/network-mode.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { EngineLibrary, prepareGvisor, type ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
@@ -131,6 +132,7 @@ async function prepareGvisorBackend(
         allMemoryBytes: sandboxesMemory(config),
         network,
         rootInside: config.rootInside.gvisor,
+        networkMode: networkModeOf(config),
         // A server that hangs cannot freeze anything; the agents then do, before others may take over.
         heartbeatMs: heartbeatMs(config),
         dozeAfterMs: config.dozeAfterMs,
@@ -162,19 +164,28 @@ async function warnOfNoRoot(agentPath: string, report: ReportStep): Promise<void
   if (!(await canSeal(agentPath))) report({ name: "root", state: "failed", message: NO_SEAL, elapsedMs: 0 });
 }
 
-/** Logs at the start what requests would otherwise find out first. */
+export function networkModeOf({ networkMode, allowNetwork }: ServerConfig): NetworkMode {
+  return networkMode ?? (allowNetwork ? "auto" : "proxy");
+}
+
+/** Whether sandboxes can have networks of their own. Logs at the start what requests would otherwise find out first. */
 async function networkSupport(
   config: ServerConfig,
   engineVersion: string,
   report: ReportStep,
-): Promise<NetworkSupport> {
-  const { NETWORK_NOT_ALLOWED, probeNetwork } = await import("../backends/gvisor/network/network-support.ts");
-  if (!config.allowNetwork) return NETWORK_NOT_ALLOWED;
+): Promise<NetworkSupport | undefined> {
+  const mode = networkModeOf(config);
+  if (mode === "off" || mode === "proxy") return undefined;
+  const { probeNetwork } = await import("../backends/gvisor/network/network-support.ts");
   const startMs = performance.now();
   const support = await probeNetwork(engineVersion, config.searchPath);
+  const instead = mode === "auto" ? "They use the proxy." : "";
   const [state, message] = support.ok
-    ? (["done", "Sandboxes that request network access get it"] as const)
-    : (["failed", `Sandboxes cannot have network access: ${support.reason}. ${support.remedy}`] as const);
+    ? (["done", "Sandboxes with network open get a network of their own"] as const)
+    : ([
+        "failed",
+        `Sandboxes cannot have networks of their own: ${support.reason}. ${instead || support.remedy}`,
+      ] as const);
   report({ name: "network", state, message, elapsedMs: Math.round(performance.now() - startMs) });
   return support;
 }

@@ -3,9 +3,12 @@ import {
   DURATION_HINT,
   parseKeep,
   parseMaxLoss,
+  parseNetworkText,
+  parseRange,
   secretNameSchema,
   tryParseDurationMs,
 } from "@sandboxer/protocol";
+import { isIP } from "node:net";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { hubName, isRegistryHost } from "../images/image-reference.ts";
@@ -43,6 +46,17 @@ export const configSchema = z.object({
   httpProxy: z.string().trim().min(1).optional(),
   httpsProxy: z.string().trim().min(1).optional(),
   noProxy: z.string().trim().min(1).optional(),
+  network: parsed(
+    parseNetworkText,
+    "must be none, open, or domains, addresses and CIDRs with commas between them; ! denies one",
+  ),
+  networkMode: z.enum(["proxy", "namespace", "auto", "off"]).optional(),
+  networkAllow: list().refine((entries) => entries.every((entry) => parseRange(entry) !== undefined), {
+    message: "must be addresses or networks, such as 10.0.0.7,192.168.0.0/16",
+  }),
+  networkNameservers: list().refine((entries) => entries.every(isNameserver), {
+    message: "must be addresses, each with an optional :port",
+  }),
   allowNetwork: yesOrNo(),
   rootInside: rootInside(),
   // Docker itself supports more kinds of addresses; unsupported ones are refused when they are used.
@@ -111,6 +125,12 @@ export const configSchema = z.object({
   daytonaTarget: z.string().trim().min(1).optional(),
   searchPath: z.string(),
 });
+
+/** An address, with an optional port, as Node's resolver takes it. */
+function isNameserver(text: string): boolean {
+  const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+|[^[\]]*:[^[\]]*:[^[\]]*?))(?::([0-9]{1,5}))?$/.exec(text) ?? [];
+  return isIP(six ?? four ?? "") !== 0 && Number(port ?? 53) <= 65_535;
+}
 
 /** A definition of this name in the config file takes precedence. */
 export const DAYTONA_API_KEY_SECRET = "daytona-api-key";

@@ -109,10 +109,30 @@ export const SETTINGS = {
   noProxy: setting(undefined, "NO_PROXY", "hosts that are reached without a proxy, comma-separated", {
     ownEnvironment: "no_proxy",
   }),
+  network: setting(
+    "--network <POLICY>",
+    "SANDBOXER_NETWORK",
+    "network policy of new sandboxes that do not set one: none, open, or entries such as pypi.org,*.example.com:443 (default none)",
+  ),
+  networkMode: setting(
+    "--network-mode <MODE>",
+    "SANDBOXER_NETWORK_MODE",
+    "how sandboxes reach the network: proxy, namespace, auto, or off for never (default proxy)",
+  ),
+  networkAllow: setting(
+    "--network-allow <CIDRS>",
+    "SANDBOXER_NETWORK_ALLOW",
+    "private networks that sandboxes may reach, comma-separated (default none)",
+  ),
+  networkNameservers: setting(
+    "--network-nameservers <ADDRESSES>",
+    "SANDBOXER_NETWORK_NAMESERVERS",
+    "nameservers for the names that sandboxes ask for, comma-separated (default: the host's)",
+  ),
   allowNetwork: setting(
     "--allow-network",
     "SANDBOXER_ALLOW_NETWORK",
-    "give network access to sandboxes that request it (default off)",
+    "earlier name of --network-mode auto (default off)",
   ),
   rootInside: setting(
     "--root-inside <BACKENDS>",

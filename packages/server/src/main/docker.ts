@@ -4,7 +4,7 @@ import type { FateOf, OpenedBackend } from "../backends/instance-folder.ts";
 import type { BackendProvider } from "../backends/lazy-backend.ts";
 import { DOCKER } from "../backends/traits.ts";
 import { prepareAgent, withSetupLock, type ReportStep } from "../setup/index.ts";
-import type { DockerDefaults, PreparedBackend } from "./backends.ts";
+import { networkModeOf, type DockerDefaults, type PreparedBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { installationId } from "./installation.ts";
 
@@ -27,7 +27,11 @@ export async function prepareDockerBackend(
 export function dockerProvider(config: ServerConfig, defaults: DockerDefaults, fateOf: FateOf): BackendProvider {
   return {
     ...DOCKER,
-    capabilities: { ...DOCKER.capabilities, network: config.allowNetwork, root: config.rootInside.docker },
+    capabilities: {
+      ...DOCKER.capabilities,
+      network: networkModeOf(config) !== "off",
+      root: config.rootInside.docker,
+    },
     open: async () => {
       await recover(config, fateOf);
       const agentPath = await findAgentPath(config, () => {});
@@ -53,6 +57,7 @@ async function open(
   instanceId: string,
 ): Promise<OpenedBackend> {
   const { openDockerBackend } = await import("../backends/docker/index.ts");
+  const mode = networkModeOf(config);
   return openDockerBackend({
     ...(await placeOf(config)),
     instanceId,
@@ -62,7 +67,8 @@ async function open(
     defaultResources: resources,
     heartbeatMs,
     runtime: config.dockerRuntime,
-    network: config.allowNetwork ? config.dockerNetwork : undefined,
+    networkMode: mode,
+    network: mode === "namespace" || mode === "auto" ? config.dockerNetwork : undefined,
     allowedMounts: config.dockerMounts,
     rootInside: config.rootInside.docker,
   });

@@ -14,6 +14,7 @@ import { Previews } from "../gateway/preview/previews.ts";
 import { SignedLinks } from "../gateway/preview/signed-links.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
 import type { UnsavedSandbox } from "../manager/lifecycle/drain/drain.ts";
+import { Outside } from "../egress/outside.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
@@ -185,6 +186,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       maxCollectedBytes: config.maxCollectedMb * 1024 * 1024,
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
       defaultMaxLoss: config.maxLoss,
+      defaultNetwork: config.network,
+      outside: new Outside({ allowed: config.networkAllow, nameservers: config.networkNameservers }),
       proveSnapshots: config.proveSnapshots,
       scrub: scrubSettings(config),
       handoffTimeoutMs: config.handoffTimeoutMs,

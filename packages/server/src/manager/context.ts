@@ -1,8 +1,16 @@
-import { isSandboxId, SandboxerError, type Head, type MaxLoss, type SandboxState } from "@sandboxer/protocol";
+import {
+  isSandboxId,
+  SandboxerError,
+  type Head,
+  type MaxLoss,
+  type NetworkPolicy,
+  type SandboxState,
+} from "@sandboxer/protocol";
 import { backendNamed } from "../profiles/profile-backends.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import type { ImageLibrary } from "../images/image-library.ts";
+import { Outside } from "../egress/outside.ts";
 import { leavesNothing } from "../lease/stored-head.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
@@ -15,6 +23,7 @@ import { Proofs } from "./saving/proofs.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./observing/events/event-log.ts";
 import { ExecutionEvents } from "./observing/events/execution-events.ts";
+import { RefusalLog } from "./network/refusal-log.ts";
 import type { Peers } from "./ownership/peers.ts";
 import { checkMaximum, checkMemory, type ResourceLimits } from "./resource-limits.ts";
 import type { ScrubSettings } from "./observing/integrity/integrity-context.ts";
@@ -24,6 +33,8 @@ import { Operations } from "./observing/operations/operations.ts";
 
 /** How long an admitted request waits for a test restore that must end first. */
 const LEAVING_MS = 10_000;
+
+const MAX_REFUSAL_LOGS = 10_000;
 
 const MAX_COLLECTED_BYTES = 256 * 1024 * 1024;
 
@@ -57,6 +68,10 @@ export interface ManagerOptions {
   readonly defaultIdleTimeoutMs: number;
   /** max_loss of sandboxes that can be saved and do not set it; absent: none. */
   readonly defaultMaxLoss?: MaxLoss | undefined;
+  /** The policy of sandboxes that do not set it; absent: none. */
+  readonly defaultNetwork?: NetworkPolicy;
+  /** What sandboxes may reach; absent: everything but private addresses. */
+  readonly outside?: Outside;
   /** Whether each snapshot that is taken here is test-restored; absent: no. */
   readonly proveSnapshots?: boolean;
   /** How often and how fast the server scrubs its store; absent: never. */
@@ -89,6 +104,9 @@ export class ManagerContext {
   /** Reports programs that start and end. */
   readonly executions: ExecutionEvents;
   readonly operations: Operations;
+  /** The network around this server. */
+  readonly outside: Outside;
+  readonly #refusals = new Map<string, RefusalLog>();
   /**
    * By sandbox id: restoring a sandbox, changing its stored record and deleting it exclude one another. Each of them
    * claims the head, and claiming a head that this server already holds succeeds.
@@ -107,8 +125,19 @@ export class ManagerContext {
     this.recentHandoffs = new RecentHandoffs(options.clock);
     this.collected = new OutputBudget(options.maxCollectedBytes ?? MAX_COLLECTED_BYTES);
     this.events = new EventLog(options.clock);
+    this.outside = options.outside ?? new Outside();
     this.executions = new ExecutionEvents(options.clock, this.events);
     this.operations = new Operations(options.clock, this.events);
+  }
+
+  /** The connections of a sandbox that were refused, also while it is paused. Of many sandboxes the oldest are dropped. */
+  refusals(sandboxId: string): RefusalLog {
+    const known = this.#refusals.get(sandboxId);
+    if (known !== undefined) return known;
+    const log = new RefusalLog(this.options.clock, this.events, sandboxId);
+    this.#refusals.set(sandboxId, log);
+    if (this.#refusals.size > MAX_REFUSAL_LOGS) this.#refusals.delete(this.#refusals.keys().next().value ?? "");
+    return log;
   }
 
   get nowMs(): number {

@@ -6,6 +6,7 @@ import { SerialQueue } from "../support/serial-queue.ts";
 import { imageKey } from "../checkpoints/snapshot-record.ts";
 import type { SandboxClient } from "./client.ts";
 import type { Sandbox } from "./sandbox.ts";
+import type { NetworkAccess } from "./network/network-access.ts";
 import { LiveSaves } from "./saving/live-saves.ts";
 import { type AtRisk, UnsavedChanges } from "./saving/unsaved-changes.ts";
 import { SandboxProcesses } from "./processes/sandbox-processes.ts";
@@ -56,6 +57,7 @@ export class LiveSandbox implements Sandbox {
   #facts: SandboxFacts;
   #state: SandboxState;
   #handle: SandboxHandle | undefined;
+  #network: NetworkAccess | undefined;
   #client: SandboxClient | undefined;
   #activeMs: number;
   /** The epoch at which this server holds it. */
@@ -91,7 +93,9 @@ export class LiveSandbox implements Sandbox {
   }
 
   /** Properties that its user may change. Store them first. */
-  amend(changes: Pick<Partial<SandboxFacts>, "labels" | "idleTimeoutMs" | "about" | "lineage" | "copy">): void {
+  amend(
+    changes: Pick<Partial<SandboxFacts>, "labels" | "idleTimeoutMs" | "about" | "lineage" | "copy" | "spec">,
+  ): void {
     this.#facts = { ...this.#facts, ...changes };
   }
 
@@ -155,15 +159,22 @@ export class LiveSandbox implements Sandbox {
     return this.#handle;
   }
 
-  started(handle: SandboxHandle): void {
+  /** How it reaches the network; undefined before it has started. */
+  get network(): NetworkAccess | undefined {
+    return this.#network;
+  }
+
+  started(handle: SandboxHandle, network: NetworkAccess): void {
     this.#handle = handle;
+    this.#network = network;
     this.moveTo("running");
   }
 
   /** Replaces the current copy, which is returned so that the caller can end it. */
-  replaceHandle(fresh: SandboxHandle): SandboxHandle {
+  replaceHandle(fresh: SandboxHandle, network: NetworkAccess): SandboxHandle {
     const old = this.handle;
     this.#handle = fresh;
+    this.#network = network;
     return old;
   }
 

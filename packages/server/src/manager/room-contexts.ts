@@ -53,6 +53,7 @@ export type PlanContext = BackendsContext &
     | "clock"
     | "defaultIdleTimeoutMs"
     | "defaultMaxLoss"
+    | "defaultNetwork"
     | "installation"
     | "profiles"
     | "resourceLimits"

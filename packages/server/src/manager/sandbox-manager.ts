@@ -15,6 +15,7 @@ import { ImageVerbs } from "./observing/image-verbs.ts";
 import { IntegrityVerbs } from "./observing/integrity/integrity-verbs.ts";
 import { instanceCondition, listInstances } from "./observing/list-instances.ts";
 import { listSandboxPage } from "./observing/list-sandboxes.ts";
+import { describeNetwork } from "./network/describe-network.ts";
 import { otherServer, ownerElsewhere } from "./ownership/owner-elsewhere.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention } from "./saving/preview-retention.ts";
@@ -153,6 +154,7 @@ export class SandboxManager extends Room<ManagerContext> {
 
   readonly handOff = this.verb(handOffSandbox);
   readonly amend = this.verb(amendSandbox);
+  readonly network = this.verb(describeNetwork);
   readonly expire = this.verb(expireSandboxes);
   readonly recreate = this.verbOn(recreateSandbox);
   readonly reachability = this.verb(reachabilityOf);

@@ -1,8 +1,11 @@
 import {
   aboutSchema,
+  networkSettingSchema,
+  normalNetwork,
   resourcesInMebibytes,
   resourcesSchema,
   SandboxerError,
+  storedNetwork,
   storedMessageSchema,
   storedTextSchema,
   storedWordsSchema,
@@ -31,7 +34,7 @@ const storedSpecSchema = z.object({
       fileBytes: amount,
     } satisfies Record<keyof Resources, z.ZodType>)
     .refine((resources) => resourcesSchema.safeParse(resourcesInMebibytes(resources)).success, "exceed all limits"),
-  network: z.enum(["none", "sandbox"]),
+  network: networkSettingSchema.transform(normalNetwork),
   secretRefs: words.exactOptional(),
   inputs: words.exactOptional(),
   placement: words.exactOptional(),
@@ -78,7 +81,7 @@ export function storedFacts(sandboxId: string, head: StoredFacts): SandboxFacts 
 export function inStore(facts: SandboxFacts): StoredFacts & { readonly about: About } {
   return {
     backend: facts.backend,
-    spec: { ...facts.spec, labels: { ...facts.labels } },
+    spec: { ...facts.spec, network: storedNetwork(facts.spec.network), labels: { ...facts.labels } },
     flags: { ...facts.flags },
     idle_timeout: facts.idleTimeoutMs / 1000,
     token_hash: facts.tokenHash ?? null,

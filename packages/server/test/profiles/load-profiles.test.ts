@@ -92,7 +92,7 @@ describe("mistakes", () => {
       expect.stringMatching(/^c\.yaml:1:7: name: must be lower-case words/),
       expect.stringMatching(/^c\.yaml:2:12: extension: must be ext\. and a name/),
       "c.yaml:3:11: backends: needs exactly one of extension and backends.",
-      "c.yaml:4:10: network: must be one of none, sandbox.",
+      'c.yaml:4:10: network: must be "none", "open", or an object with allow and deny lists.',
     ]);
   });
 

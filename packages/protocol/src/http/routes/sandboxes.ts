@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { maxLossSchema } from "../../max-loss.ts";
 import { portsSchema } from "../../port.ts";
+import { sandboxNetworkSchema } from "../network-record.ts";
+import { networkSettingSchema } from "../../network/policy.ts";
 import { retentionSchema } from "../../retention.ts";
 import { createRequestSchema, keySchema, restoreRequestSchema } from "../create-request.ts";
 import {
@@ -112,7 +114,7 @@ export const SANDBOX_ROUTES = {
   updateSandbox: route({
     method: "PATCH",
     path: "/v1/sandboxes/{id}",
-    summary: "Change the name, labels, lifetime, idle timeout, max_loss, retention or public ports of a sandbox.",
+    summary: "Change the name, labels, lifetime, idle timeout, max_loss, retention, network or public ports of a sandbox.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -127,10 +129,21 @@ export const SANDBOX_ROUTES = {
       max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
       retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
       public_ports: portsSchema.optional().meta({ description: "All ports whose preview URL anyone may open." }),
+      network: networkSettingSchema.optional(),
     }),
     status: 200,
     response: sandboxRecordSchema,
     fenced: true,
+  }),
+  sandboxNetwork: route({
+    method: "GET",
+    path: "/v1/sandboxes/{id}/network",
+    summary: "Get the network policy of a sandbox, its traffic, and the connections that were refused.",
+    tag,
+    scope: "read",
+    params: sandboxParams,
+    status: 200,
+    response: sandboxNetworkSchema,
   }),
   previewRetention: route({
     method: "GET",

@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ExecCommand, OutputBounds, ProcessTableEntry, SandboxConnection } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
+import { errnoOf } from "./agent-error.ts";
 import { AgentConnection, type RequestOptions } from "./agent-connection.ts";
 import { errnoOf } from "./agent-error.ts";
 import { AgentFiles } from "./agent-files.ts";
@@ -15,6 +16,8 @@ import { readProcess, readProcessTable, toExit } from "./process-replies.ts";
 import { putGroups, spawnPayload } from "./spawn-payload.ts";
 import { within } from "./within.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
+
+const ENOSYS = 38;
 
 /** Heartbeats in the time after which the agent misses them. */
 const BEATS = 4;
@@ -50,6 +53,8 @@ export class AgentClient {
   #env: Readonly<Record<string, string>>;
   readonly #processes = new Map<number, AgentProcess>();
   readonly #connections = new Map<number, AgentTcp>();
+  /** By port. */
+  readonly #listeners = new Map<number, (connection: SandboxConnection) => void>();
   #heart: NodeJS.Timeout | undefined;
 
   constructor(input: Writable, output: Readable, options: AgentClientOptions) {
@@ -63,6 +68,7 @@ export class AgentClient {
         exit: (process, code, signal, end) => this.#processes.get(process)?.onExit(toExit(code, signal, end)),
         connectionData: (connection, data) => this.#connections.get(connection)?.onData(data),
         connectionClosed: (connection, errno) => this.#connections.get(connection)?.onClosed(errno),
+        connectionAccepted: (connection, port) => this.#onAccepted(connection, port),
       },
       {
         onFailure: (error) => this.#onFailure(error),
@@ -184,14 +190,40 @@ export class AgentClient {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) {
       throw new SandboxerError("bad_request", `${port} is not a port; ports are 1 to 65535.`);
     }
-    return this.#connection.ask(Request.connect, new PayloadWriter().u16(port), (reply) => {
-      const connection = reply.u32();
-      if (this.#connections.has(connection))
-        throw new MalformedFrameError("a new connection has the number of another");
-      const tcp = new AgentTcp(this.#connection, connection, () => this.#connections.delete(connection));
-      this.#connections.set(connection, tcp);
-      return tcp;
-    });
+    return this.#connection.ask(Request.connect, new PayloadWriter().u16(port), (reply) => this.#trackTcp(reply.u32()));
+  }
+
+  /** See `SandboxHandle.listen`. */
+  async listen(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number> {
+    const opened = (reply: PayloadReader): number => {
+      const open = reply.u16();
+      // Before the next frame, which may already be a connection.
+      this.#listeners.set(open, onConnection);
+      return open;
+    };
+    try {
+      return await this.#connection.ask(Request.listen, new PayloadWriter().u16(port), opened);
+    } catch (error) {
+      throw errnoOf(error) === ENOSYS ? cannotListen(error) : error;
+    }
+  }
+
+  /** Whether the agent listens on this port for the host. */
+  serves(port: number): boolean {
+    return this.#listeners.has(port);
+  }
+
+  #onAccepted(connection: number, port: number): void {
+    const onConnection = this.#listeners.get(port);
+    if (onConnection === undefined) throw new MalformedFrameError("a connection to a port that nobody asked for");
+    onConnection(this.#trackTcp(connection));
+  }
+
+  #trackTcp(connection: number): AgentTcp {
+    if (this.#connections.has(connection)) throw new MalformedFrameError("a new connection has the number of another");
+    const tcp = new AgentTcp(this.#connection, connection, () => this.#connections.delete(connection));
+    this.#connections.set(connection, tcp);
+    return tcp;
   }
 
   /** After this the agent is silent and its pipes are empty, as a save needs them. */
@@ -315,5 +347,13 @@ function tooOld({ name }: Account): SandboxerError {
     {
       hint: "Create a new sandbox. A resumed sandbox keeps the agent that it was created with.",
     },
+  );
+}
+
+function cannotListen(cause: unknown): SandboxerError {
+  return new SandboxerError(
+    "not_supported",
+    "This sandbox was created by an earlier release and cannot reach the network through this server.",
+    { cause, hint: "Create a new sandbox, or set its network to none. A resumed sandbox keeps its agent." },
   );
 }

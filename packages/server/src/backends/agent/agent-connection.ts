@@ -11,6 +11,7 @@ export interface AgentEvents {
   exit(process: number, code: number, signal: number, outputEnd: number): void;
   connectionData(connection: number, data: Buffer): void;
   connectionClosed(connection: number, errno: number): void;
+  connectionAccepted(connection: number, port: number): void;
 }
 
 export interface RequestOptions {
@@ -192,6 +193,8 @@ export class AgentConnection {
         return this.#events.connectionData(payload.u32(), payload.rest());
       case Reply.connectionClosed:
         return this.#events.connectionClosed(payload.u32(), lastField(payload, payload.u32()));
+      case Reply.connectionAccepted:
+        return this.#events.connectionAccepted(payload.u32(), lastField(payload, payload.u16()));
       case Reply.ready:
         return this.#ready.resolve();
       case Reply.resynced:

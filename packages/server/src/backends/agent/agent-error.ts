@@ -14,6 +14,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   30: "permission_denied", // EROFS
   32: "wrong_state", // EPIPE
   38: "not_supported", // ENOSYS
+  98: "wrong_state", // EADDRINUSE
   111: "backend_unavailable", // ECONNREFUSED
 };
 

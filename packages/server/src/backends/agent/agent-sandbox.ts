@@ -58,8 +58,14 @@ export abstract class AgentSandbox {
     return this.#agent.connect(port);
   }
 
-  listeningPorts(): Promise<readonly ListeningPort[]> {
-    return readListeningPorts(this.rootFiles);
+  /** Those of programs, not those that the agent has for the host. */
+  async listeningPorts(): Promise<readonly ListeningPort[]> {
+    const ports = await readListeningPorts(this.rootFiles);
+    return ports.filter(({ port }) => !this.#agent.serves(port));
+  }
+
+  listen(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number> {
+    return this.#agent.listen(port, onConnection);
   }
 
   ping(options?: CallOptions): Promise<void> {

@@ -42,6 +42,10 @@ export class AgentTcp implements SandboxConnection {
     }
   }
 
+  async end(): Promise<void> {
+    await this.#agent.request(Request.connectionWrite, new PayloadWriter().u32(this.#connection));
+  }
+
   async close(): Promise<void> {
     if (this.#agent.failure !== undefined) return;
     await this.#agent.request(Request.connectionClose, new PayloadWriter().u32(this.#connection)).catch(() => {});

@@ -34,6 +34,7 @@ export const Request = {
   connectionWrite: 0x21,
   connectionClose: 0x22,
   connectionWindow: 0x23,
+  listen: 0x24,
   processTable: 0x30,
   resync: 0x31,
   resyncToken: 0x32,
@@ -49,6 +50,7 @@ export const Reply = {
   connectionClosed: 0xc3,
   ready: 0xc4,
   resynced: 0xc5,
+  connectionAccepted: 0xc6,
 } as const;
 
 export type RequestType = (typeof Request)[keyof typeof Request];

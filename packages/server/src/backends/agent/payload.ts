@@ -86,6 +86,10 @@ export class PayloadReader {
     return this.#take(1).readUInt8();
   }
 
+  u16(): number {
+    return this.#take(2).readUInt16LE();
+  }
+
   u32(): number {
     return this.#take(4).readUInt32LE();
   }

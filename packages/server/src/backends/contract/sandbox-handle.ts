@@ -1,3 +1,4 @@
+import type { NetworkPolicy } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { ExecCommand, SandboxProcess, ProcessTableEntry } from "./sandbox-process.ts";
 import type { SandboxFiles, RawFiles } from "./sandbox-files.ts";
@@ -37,6 +38,21 @@ export interface SandboxHandle {
   connect(port: number): Promise<SandboxConnection>;
   /** The TCP ports on which programs inside listen, in ascending order; absent: unknown. */
   listeningPorts?(): Promise<readonly ListeningPort[]>;
+  /**
+   * Opens a port on the loopback interface inside and returns its number; 0 chooses one. What connects to it goes to
+   * `onConnection`. Asked again for the same number, it answers with the port that is open; so does a restored or
+   * resumed sandbox, whose programs may know the number, and which accepts nothing before it is asked. Errors:
+   * `wrong_state` if a program has the port, `not_supported` if the sandbox's agent is too old. Absent: it cannot.
+   */
+  listen?(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number>;
+
+  /**
+   * Its backend connects it to the network and applies its policy. Absent: it has no network, and programs inside reach
+   * the outside through `listen` and the server's proxy.
+   */
+  readonly ownNetwork?: boolean;
+  /** With a network of its own: changes the policy, or refuses as `not_supported`. Absent: it cannot. */
+  setNetwork?(policy: NetworkPolicy): Promise<void>;
 
   /**
    * Saves the sandbox into the empty folder `into`. With `leaveRunning` it continues at once; without, it stays frozen
@@ -84,5 +100,7 @@ export interface ListeningPort {
 export interface SandboxConnection {
   readonly data: AsyncIterable<Uint8Array>;
   write(data: Uint8Array): Promise<void>;
+  /** Nothing more will be written; the other side may still send. Absent: only `close` ends it. */
+  end?(): Promise<void>;
   close(): Promise<void>;
 }

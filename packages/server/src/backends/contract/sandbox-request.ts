@@ -1,3 +1,4 @@
+import type { NetworkPolicy } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 
 export interface AcquireRequest {
@@ -38,7 +39,7 @@ export interface SandboxSpec {
   readonly user?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly resources: Resources;
-  readonly network: "none" | "sandbox";
+  readonly network: NetworkPolicy;
   /** Variables, and the names of their secrets. A backend never sees it: it gets the values in `env`. */
   readonly secretRefs?: Readonly<Record<string, string>>;
   /** Named values from its user for the backend, such as `repo`. */

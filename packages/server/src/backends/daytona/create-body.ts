@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { CreateSandbox } from "@daytona/api-client";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, Resources, SandboxSpec } from "../backend.ts";
+import { refuseLists } from "../refuse-lists.ts";
 import { labelsFor, type Maker } from "./labels.ts";
 
 /** In the form of backends that have mounts. */
@@ -30,6 +31,7 @@ export function checkSpec(spec: SandboxSpec): void {
       hint: "Use an image from a registry, such as docker:debian:13, or omit the image for Daytona's default.",
     });
   }
+  refuseLists("daytona", spec.network);
   const unknown = (["processes", "fileBytes"] as const).filter((limit) => spec.resources[limit] !== undefined);
   if (unknown.length > 0) {
     throw new SandboxerError("not_supported", `Daytona does not support limits on ${unknown.join(" and ")}.`, {

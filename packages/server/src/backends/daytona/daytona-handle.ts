@@ -93,6 +93,8 @@ export class DaytonaHandle implements SandboxHandle {
     return processTableOf(this.#parts.toolbox);
   }
 
+  readonly ownNetwork = true;
+
   async connect(): Promise<SandboxConnection> {
     await this.#life.ready();
     throw new SandboxerError(

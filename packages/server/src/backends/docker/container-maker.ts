@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError, type NetworkPolicy } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { newResyncToken } from "../agent/resync.ts";
 import type { AcquireRequest, Resources, SnapshotPayload } from "../backend.ts";
@@ -13,6 +13,7 @@ import { labelsOf, newContainerName } from "./labels.ts";
 import { loadContainer, startContainer, type LaunchPad } from "./launch.ts";
 import { mountsOf, type AllowedMount } from "./mounts.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
+import { needsProxy, networkIsOff, type NetworkMode } from "../network-mode.ts";
 import { AGENT_FOLDER } from "../agent/agent-place.ts";
 
 export interface MakerOptions {
@@ -24,7 +25,9 @@ export interface MakerOptions {
   readonly defaultResources: Resources;
   /** A runtime of the engine's configuration, such as runsc; absent: the engine's default. */
   readonly runtime?: string | undefined;
-  /** The engine's network for sandboxes with network access; absent: none. */
+  /** Whether sandboxes may have network access, and how: through the server's proxy, or by the engine's network. */
+  readonly networkMode?: NetworkMode | undefined;
+  /** The engine's network for sandboxes that do not use the proxy; absent: none. */
   readonly network?: string | undefined;
   /** Host paths that sandboxes may mount; none by default. */
   readonly allowedMounts?: readonly AllowedMount[];
@@ -52,19 +55,38 @@ export class ContainerMaker {
 
   /** Refuses unsupported requests, before anything is done. */
   check({ spec }: AcquireRequest): void {
-    if (spec.network !== "none" && !this.hasNetwork) {
-      const { network } = this.#options;
-      const reason = network === undefined ? "does not allow it" : `has no Docker network ${network}`;
-      throw new SandboxerError("not_supported", `Sandboxes cannot have network access: the server ${reason}.`, {
-        hint: "Start the server with --allow-network, and choose a Docker network with --docker-network.",
-      });
-    }
+    this.#checkNetwork(spec.network);
     const { memoryBytes, cpus, processes } = spec.resources;
     const asked = memoryBytes !== undefined || cpus !== undefined || processes !== undefined;
     if (asked && !this.hasLimits) {
       throw new SandboxerError("not_supported", "The Docker engine cannot limit memory, CPU and processes here.");
     }
     mountsOf(spec, this.#options.allowedMounts ?? []);
+  }
+
+  get networkMode(): NetworkMode {
+    const { network, networkMode = network === undefined ? "proxy" : "auto" } = this.#options;
+    return networkMode;
+  }
+
+  #checkNetwork(policy: NetworkPolicy): void {
+    const { network } = this.#options;
+    const { networkMode } = this;
+    if (policy === "none" || networkMode === "proxy" || networkMode === "auto") return;
+    if (networkMode === "off") throw networkIsOff();
+    if (!this.hasNetwork) {
+      const reason = `has no Docker network ${network ?? ""}`;
+      throw new SandboxerError("not_supported", `Sandboxes cannot have network access: the server ${reason}.`, {
+        hint: "Choose a Docker network with --docker-network, or start the server with --network-mode proxy.",
+      });
+    }
+    if (typeof policy !== "string") throw needsProxy("Docker's own networks cannot apply lists");
+  }
+
+  /** The engine's network for a policy; undefined: none, and the proxy if the policy has any. */
+  #networkFor(policy: NetworkPolicy): string | undefined {
+    const own = this.networkMode === "namespace" || this.networkMode === "auto";
+    return own && policy === "open" && this.hasNetwork ? this.#options.network : undefined;
   }
 
   async make(
@@ -137,7 +159,7 @@ export class ContainerMaker {
 
   /** A container that continues from a checkpoint has the token of its agent in its image. */
   #configOf(request: AcquireRequest, imageId: string, checkpoint: LoadableCheckpoint | undefined): ContainerConfig {
-    const { owner, runtime, network, allowedMounts = [], rootInside = false } = this.#options;
+    const { owner, runtime, allowedMounts = [], rootInside = false } = this.#options;
     return sandboxConfig({
       request,
       imageId,
@@ -148,7 +170,7 @@ export class ContainerMaker {
       ),
       resources: { ...this.#options.defaultResources, ...request.spec.resources },
       mounts: mountsOf(request.spec, allowedMounts),
-      network: request.spec.network === "none" ? undefined : network,
+      network: this.#networkFor(request.spec.network),
       runtime,
       rootInside,
     });

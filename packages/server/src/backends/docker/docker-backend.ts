@@ -88,7 +88,7 @@ export class DockerBackend implements SandboxBackend {
     return {
       ...DOCKER.capabilities,
       snapshot: this.#whyNoMemory === undefined ? "full" : "filesystem",
-      network: this.#maker.hasNetwork,
+      network: this.#maker.networkMode !== "off" && (this.#maker.networkMode !== "namespace" || this.#maker.hasNetwork),
       limits: this.#maker.hasLimits,
       root: this.#options.rootInside === true,
     };

@@ -29,6 +29,8 @@ export interface DockerSandboxParts extends SandboxPlace {
   readonly sandboxId: string;
   readonly containerId: string;
   readonly agent: AgentClient;
+  /** It is in a network of the engine. */
+  readonly ownNetwork: boolean;
   /** An image that only this sandbox needs: it was created from a snapshot. */
   readonly snapshotImage: string | undefined;
   /** The agent's last output. */
@@ -55,6 +57,10 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     this.ended = this.#ended.promise;
     this.#stillness = new Stillness(parts.engine, parts.containerId);
     this.#exited = this.#awaitExit();
+  }
+
+  get ownNetwork(): boolean {
+    return this.#parts.ownNetwork;
   }
 
   get containerId(): string {

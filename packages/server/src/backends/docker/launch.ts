@@ -164,6 +164,7 @@ function openSandbox(
     sandboxId: container.Config.Labels[Label.sandboxId] ?? request.sandboxId,
     containerId: container.Id,
     agent,
+    ownNetwork: container.HostConfig.NetworkMode !== "none",
     snapshotImage: Label.snapshot in container.Config.Labels ? container.Image : undefined,
     lastWords: () => attachment.lastWords(),
   });

@@ -1,3 +1,4 @@
+import { refuseLists } from "../refuse-lists.ts";
 import { SandboxerError } from "@sandboxer/protocol";
 import type {
   AcquireRequest,
@@ -175,7 +176,8 @@ export class ExtensionBackend implements SandboxBackend {
 
   #checkSpec(spec: SandboxSpec): void {
     if (spec.image !== undefined) throw lacking(this.#extension, "choice of image");
-    if (spec.network === "sandbox" && !this.capabilities.network) throw lacking(this.#extension, "network");
+    if (spec.network !== "none" && !this.capabilities.network) throw lacking(this.#extension, "network");
+    refuseLists(this.name, spec.network);
     const limits = Object.entries(spec.resources).filter(([, value]) => value !== undefined);
     if (limits.length > 0) throw lacking(this.#extension, `limits (${limits.map(([name]) => name).join(", ")})`);
   }

@@ -90,6 +90,9 @@ export class ExtensionSandbox implements SandboxHandle {
     return readProcessTable((script, args) => this.#startShell(script, args));
   }
 
+  /** The extension decides. */
+  readonly ownNetwork = true;
+
   async connect(): Promise<SandboxConnection> {
     await this.#life.ready();
     throw lacking(this.#parts.extension, "connections to ports inside the sandbox");

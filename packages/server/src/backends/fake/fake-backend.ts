@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type {
   AcquireRequest,
@@ -33,7 +34,7 @@ const CAPABILITIES: Capabilities = {
   pty: true,
   files: true,
   connect: true,
-  network: false,
+  network: true,
   limits: true,
   users: true,
   selfHosted: true,
@@ -121,6 +122,13 @@ export class FakeBackend implements SandboxBackend {
     }
   }
 
+  /** Connects to a port that a sandbox serves for its server (`SandboxHandle.listen`), as a program inside would. */
+  dial(sandboxId: string, port: number): Duplex {
+    const place = [...this.#running].find(({ request }) => request.sandboxId === sandboxId);
+    if (place === undefined) throw new SandboxerError("sandbox_not_found", "No such fake sandbox runs.");
+    return place.machine.listeners.dial(port);
+  }
+
   close(): Promise<void> {
     for (const { machine } of this.#running)
       machine.finishAll({ reason: "destroyed", message: "the backend was closed." });
@@ -140,13 +148,13 @@ export class FakeBackend implements SandboxBackend {
   }
 
   #checkSpec(spec: SandboxSpec): void {
-    if (spec.network === "sandbox" && !this.capabilities.network) {
+    if (spec.network !== "none" && !this.capabilities.network) {
       throw new SandboxerError("not_supported", "The fake backend has no network.");
     }
   }
 }
 
-/** The same key and the same spec: the same sandbox. */
+/** The same key and the same spec: the same sandbox. Its network may change while it exists. */
 function keyOf({ sandboxId, spec }: AcquireRequest): string {
-  return JSON.stringify([sandboxId, spec.image, Object.entries(spec.env).toSorted(), spec.resources, spec.network]);
+  return JSON.stringify([sandboxId, spec.image, Object.entries(spec.env).toSorted(), spec.resources]);
 }

@@ -128,6 +128,11 @@ export class FakeHandle implements SandboxHandle {
     return ports.map((port) => ({ port, address: "127.0.0.1" }));
   }
 
+  async listen(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number> {
+    await this.#running();
+    return this.#machine.listeners.serve(port, onConnection);
+  }
+
   /** The state is captured at the moment of the call, before any delay of a fault; later changes are not in it. */
   async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     this.#alive();

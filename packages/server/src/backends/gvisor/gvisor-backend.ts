@@ -56,7 +56,7 @@ export class GvisorBackend implements SandboxBackend {
     }
     this.capabilities = {
       ...GVISOR.capabilities,
-      network: this.#starter.networkSupport.ok,
+      network: options.networkMode !== "off" && (options.networkMode !== "namespace" || options.network?.ok === true),
       limits: machine.cgroups !== "none",
       root: this.#starter.rootInside,
     };

@@ -147,6 +147,10 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     this.#doze.wake();
   }
 
+  get ownNetwork(): boolean {
+    return this.#parts.network !== undefined;
+  }
+
   get dozing(): boolean {
     return this.#doze.dozing;
   }
@@ -221,7 +225,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     const capture = async (): Promise<void> => void (await runsc.command(checkpoint, patience));
     try {
       // A sandbox with a network could still be observed.
-      const stillMs = await this.#stillness.capture(capture, { paused: requirements.network !== "none" });
+      const stillMs = await this.#stillness.capture(capture, { paused: this.ownNetwork });
       if (options.leaveRunning) {
         await this.#stillness.release();
         options.onStill?.(performance.now() - stillMs);

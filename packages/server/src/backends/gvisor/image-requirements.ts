@@ -9,6 +9,7 @@ export const ImageRequirements = z.looseObject({
   engine: z.looseObject({ version: z.string(), sha256: z.string() }),
   platform: z.enum(["systrap", "ptrace", "kvm"]),
   overlay: z.string(),
+  /** gVisor's network, not the sandbox's policy: `sandbox` is a network stack with a namespace of its own. */
   network: z.enum(["none", "sandbox"]),
   architecture: z.string(),
   cpu_features: z.array(z.string()),
@@ -27,10 +28,6 @@ export type ImageRequirements = z.infer<typeof ImageRequirements>;
 export const OVERLAY = "root:dir";
 
 export interface Machine {
-  /** The network that the sandbox would get here. */
-  readonly network: string;
-  /** Why this machine gives no sandbox a network, if so. */
-  readonly whyNoNetwork?: string | undefined;
   readonly engineVersion: string;
   readonly platform: string;
   readonly cpuFeatures: readonly string[];
@@ -81,10 +78,6 @@ export function checkRequirements(
   if (wanted.architecture !== arch()) differences.push(`it was saved on ${wanted.architecture}, this is ${arch()}`);
   if (wanted.overlay !== OVERLAY)
     differences.push(`its writable layer is of kind ${wanted.overlay}, this server uses ${OVERLAY}`);
-  if (wanted.network !== machine.network) {
-    const why = machine.whyNoNetwork === undefined ? "" : ` (${machine.whyNoNetwork})`;
-    differences.push(`it was saved with network ${wanted.network}, this server would give it ${machine.network}${why}`);
-  }
   const missing = wanted.cpu_features.filter((feature) => !machine.cpuFeatures.includes(feature));
   if (missing.length > 0) differences.push(`this CPU lacks ${missing.slice(0, 8).join(", ")}`);
   differences.push(...identityDifferences(wanted.root_filesystem, rootFilesystem));

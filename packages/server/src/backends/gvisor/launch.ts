@@ -57,6 +57,8 @@ export interface Launch {
   readonly defaults: RootFilesystemDefaults | undefined;
   readonly limits: CgroupLimits;
   readonly diskLimitBytes: number;
+  /** Whether it gets a network namespace with a way out. Otherwise it has loopback only. */
+  readonly connected: boolean;
   readonly requirements: ImageRequirements;
   /** The configuration with the chosen cgroup. */
   readonly spec: (cgroupsPath: string | undefined) => OciSpec;
@@ -79,7 +81,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   const directory = runDirectory.sandboxDirectory(containerId);
   const cgroup =
     cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
-  const network = plan.request.spec.network === "none" ? undefined : pad.network?.sandboxNetwork(containerId);
+  const network = plan.connected ? pad.network?.sandboxNetwork(containerId) : undefined;
   const spec = plan.spec(cgroup?.path);
   const runsc = new Runsc({
     path: pad.engine.path,
@@ -88,7 +90,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     stateDirectory: pad.stateDirectory,
     filestoreDirectory: runDirectory.filestoreDirectory,
     ...(pad.traits.limitsDisk ? { diskLimitBytes: plan.diskLimitBytes } : {}),
-    network: plan.request.spec.network,
+    network: plan.requirements.network,
     useCgroups: cgroup !== undefined,
     allowsSetUserId: !spec.process.noNewPrivileges,
     sealed: pad.sealer === undefined ? undefined : { by: pad.sealer, folders: boundFolders(spec) },
@@ -216,7 +218,7 @@ async function firstWords(
       await agent.start(waiting);
       await prepareUserSpace(agent, plan.requirements.root_filesystem.kind === "host");
     } else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
-    if (plan.request.spec.network !== "none") await writeResolverFile(agent.rootFiles, await hostNameservers());
+    if (plan.connected) await writeResolverFile(agent.rootFiles, await hostNameservers());
     await sandbox.watch();
   } catch (error) {
     await sandbox.destroy();

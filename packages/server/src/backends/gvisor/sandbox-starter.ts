@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { arch } from "node:os";
 import { dirname, join } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError, type NetworkPolicy } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { ImageLibrary } from "../../images/image-library.ts";
 import type { CallOptions } from "../../support/call-options.ts";
@@ -12,7 +12,8 @@ import type { CgroupVersion } from "./cgroups.ts";
 import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
 import { checkRequirements, ImageRequirements, isMadeBy, OVERLAY } from "./image-requirements.ts";
 import { launch, type Launch } from "./launch.ts";
-import { NETWORK_NOT_ALLOWED, notSupported, type NetworkSupport } from "./network/network-support.ts";
+import { needsProxy, networkIsOff, type NetworkMode } from "../network-mode.ts";
+import { notSupported, type NetworkSupport } from "./network/network-support.ts";
 import { ServerNetwork } from "./network/server-network.ts";
 import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
 import { ImageResolver } from "./root-filesystem/resolve-image.ts";
@@ -53,7 +54,10 @@ export interface StarterOptions {
   /** Whether programs may run as root inside; absent: no. */
   readonly rootInside?: boolean;
   /** Absent: it is not allowed. */
-  readonly network?: NetworkSupport;
+  /** Whether this machine can give sandboxes networks of their own; absent: it cannot. */
+  readonly network?: NetworkSupport | undefined;
+  /** Absent: auto. */
+  readonly networkMode?: NetworkMode;
 }
 
 export interface Machine {
@@ -71,8 +75,10 @@ interface Parts {
   readonly engine: Engine;
   readonly rootFilesystem: RootFilesystem;
   readonly agent: PlacedAgent;
-  readonly generation: number;
+  readonly image: Pick<ImageRequirements, "generation" | "network">;
 }
+
+const NO_NAMESPACES = { reason: "network namespaces were not looked for", remedy: "Use --network-mode proxy." };
 
 /** For the warm pool: see {@link Launch}. */
 type Unhurried = Pick<Launch, "hurry" | "held">;
@@ -80,7 +86,7 @@ type Unhurried = Pick<Launch, "hurry" | "held">;
 /** Starts sandboxes for any purpose. On failure nothing is left of one. */
 export class SandboxStarter {
   readonly images: ImageResolver;
-  readonly networkSupport: NetworkSupport;
+  readonly networkMode: NetworkMode;
   readonly #options: StarterOptions;
   readonly #machine: Machine;
   readonly #pipes: PipeSupply;
@@ -102,9 +108,8 @@ export class SandboxStarter {
       imageDirectories: options.imageDirectories,
       library: options.images,
     });
-    const support = options.network ?? NETWORK_NOT_ALLOWED;
-    this.networkSupport = support;
-    this.#network = support.ok ? new ServerNetwork(support.tools, options.runDirectory) : undefined;
+    this.networkMode = options.networkMode ?? "auto";
+    this.#network = options.network?.ok ? new ServerNetwork(options.network.tools, options.runDirectory) : undefined;
   }
 
   /** Whether programs may run as root: only where they cannot write to folders of the host. */
@@ -115,7 +120,7 @@ export class SandboxStarter {
   /** Refuses what this machine cannot offer. */
   check(request: AcquireRequest): void {
     const { network, resources } = request.spec;
-    if (network !== "none" && !this.networkSupport.ok) throw notSupported(this.networkSupport);
+    this.#checkNetwork(network);
     const asked = resources.memoryBytes !== undefined || resources.cpus !== undefined;
     if (asked && this.#machine.cgroups === "none") {
       throw new SandboxerError(
@@ -123,6 +128,21 @@ export class SandboxStarter {
         "Limits on memory and CPU need writable cgroups, but this server has none.",
       );
     }
+  }
+
+  #checkNetwork(policy: NetworkPolicy): void {
+    if (policy === "none") return;
+    if (this.networkMode === "off") throw networkIsOff();
+    if (this.networkMode !== "namespace") return;
+    const { network } = this.#options;
+    if (network?.ok !== true) throw notSupported(network ?? NO_NAMESPACES);
+    if (typeof policy !== "string") throw needsProxy("the firewall of network namespaces cannot apply lists");
+  }
+
+  /** Whether a new sandbox gets a network of its own, which the proxy then leaves alone. */
+  ownsNetwork(policy: NetworkPolicy): boolean {
+    const may = this.networkMode === "namespace" || this.networkMode === "auto";
+    return may && policy === "open" && this.#network !== undefined;
   }
 
   /** The root filesystem that a request asks for; the caller releases it. */
@@ -133,9 +153,12 @@ export class SandboxStarter {
   async fresh(request: AcquireRequest, options: CallOptions, how: Unhurried = {}): Promise<GvisorSandbox> {
     const { agent, traits } = this.#machine;
     const { rootInside } = this;
+    const connected = this.ownsNetwork(request.spec.network);
+    const image = { generation: 0, network: connected ? ("sandbox" as const) : ("none" as const) };
     return orRelease(await this.image(request, options), (rootFilesystem) =>
-      this.#launch(request, { engine: this.#engine, rootFilesystem, agent, generation: 0 }, options, {
+      this.#launch(request, { engine: this.#engine, rootFilesystem, agent, image }, options, {
         ...how,
+        connected,
         spec: (cgroupsPath) =>
           buildSpec({
             rootFilesystem,
@@ -177,23 +200,19 @@ export class SandboxStarter {
     const other = engines === undefined || isMadeBy(wanted, this.#engine) ? undefined : engines;
     // Everything else is compared first: another engine may have to be fetched.
     const { version, platform } = other === undefined ? this.#engine : asWanted(wanted);
-    const support = this.networkSupport;
-    const network = support.ok ? request.spec.network : "none";
-    const whyNoNetwork = support.ok ? undefined : support.reason;
-    checkRequirements(
-      wanted,
-      { network, whyNoNetwork, engineVersion: version, platform, cpuFeatures },
-      rootFilesystem.identity,
-    );
-    // After the differences: an image with a network is refused for those.
+    checkRequirements(wanted, { engineVersion: version, platform, cpuFeatures }, rootFilesystem.identity);
     this.check(request);
     const engine = (await other?.find(asWanted(wanted), options)) ?? this.#engine;
     const paths = memberPaths(snapshot, [...ENGINE_MEMBERS, CONFIG_MEMBER, AGENT_MEMBER]);
     const agent = await placeSavedAgent(paths[AGENT_MEMBER]!, wanted.agent_sha256, cacheDirectory);
     const saved = parseSavedSpec(await readFile(paths[CONFIG_MEMBER]!, "utf8"));
     const hostname = hostnameOf(request.sandboxId);
-    return this.#launch(request, { engine, rootFilesystem, agent, generation: wanted.generation + 1 }, options, {
+    // Its network stack is part of the image. Where it cannot be connected, the proxy serves it.
+    const connected = wanted.network === "sandbox" && this.ownsNetwork(request.spec.network);
+    const image = { generation: wanted.generation + 1, network: wanted.network };
+    return this.#launch(request, { engine, rootFilesystem, agent, image }, options, {
       ...how,
+      connected,
       spec: (cgroupsPath) =>
         relocateSpec(saved, { rootFilesystem, agentDirectory: agent.directory, hostname, cgroupsPath }),
       imageDirectory: dirname(paths[ENGINE_MEMBERS[0]!]!),
@@ -255,9 +274,9 @@ export class SandboxStarter {
 
   async #launch(
     request: AcquireRequest,
-    { engine, rootFilesystem, agent, generation }: Parts,
+    { engine, rootFilesystem, agent, image }: Parts,
     options: CallOptions,
-    how: Pick<Launch, "spec" | "imageDirectory" | "hurry" | "held">,
+    how: Pick<Launch, "spec" | "imageDirectory" | "hurry" | "held" | "connected">,
   ): Promise<GvisorSandbox> {
     const { runDirectory, heartbeatMs, dozeAfterMs = 0, allMemoryBytes } = this.#options;
     const { searchPath = USUAL_FOLDERS } = this.#options;
@@ -282,12 +301,11 @@ export class SandboxStarter {
       engine: { version: engine.version, sha256: engine.sha256 },
       platform: engine.platform,
       overlay: OVERLAY,
-      network: request.spec.network,
       architecture: arch(),
       cpu_features: [...this.#machine.cpuFeatures],
       root_filesystem: { image: rootFilesystem.image, ...rootFilesystem.identity },
       agent_sha256: agent.sha256,
-      generation,
+      ...image,
     };
     const plan: Launch = {
       request,

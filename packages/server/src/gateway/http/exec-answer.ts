@@ -69,6 +69,7 @@ export async function collectedAnswer(
       signal: signalName(signal),
       truncated,
       timed_out: process.timedOut,
+      hint: process.hint,
       elapsed_ms: performance.now() - sinceMs,
       stdout_encoding: encodingOf(stdout),
       stderr_encoding: encodingOf(stderr),

@@ -76,13 +76,14 @@ function outputLine({ stream, offset, data }: OutputFrame, encoding: OutputEncod
   return { event: stream, data: text, encoding, offset: offset + data.length };
 }
 
-function exitLine({ exit, timedOut }: ManagedProcess): ExecLine {
+function exitLine({ exit, timedOut, hint }: ManagedProcess): ExecLine {
   return {
     event: "exit",
     exit_code: exit?.code ?? null,
     signal: signalName(exit?.signal),
     offset: exit?.outputEnd ?? 0,
     timed_out: timedOut,
+    hint,
   };
 }
 

@@ -2,6 +2,7 @@ import { parseCopyId } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { encryptionFor, takeShownKey } from "../encryption.ts";
 import { LiveSandbox } from "../live-sandbox.ts";
+import { type NetworkAccess, openNetwork } from "../network/network-access.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 import { abandonCopy, residenceOf } from "../ownership/residence.ts";
 import { acquireRequest } from "./acquire-request.ts";
@@ -40,12 +41,16 @@ export async function adoptByKey(
     return undefined;
   }
   const processes = await handle.processes().catch(() => []);
-  if (!context.durable.ownership.holds(sandbox)) {
+  let network: NetworkAccess;
+  try {
+    network = await openNetwork(context, facts, handle);
+    if (!context.durable.ownership.holds(sandbox)) throw leaseLost();
+  } catch (error) {
     sandbox.moveTo("gone");
     await abandonCopy({ handle, facts });
-    throw leaseLost();
+    throw error;
   }
-  sandbox.started(handle);
+  sandbox.started(handle, network);
   watchForEnd(context, sandbox, processes);
   return sandbox;
 }

@@ -1,4 +1,4 @@
-import type { About, Head, MaxLoss, OnExpiry, Retention, SandboxRecord } from "@sandboxer/protocol";
+import type { About, Head, MaxLoss, NetworkPolicy, OnExpiry, Retention, SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { describeLive, describeStored } from "../observing/describe.ts";
 import { noteExpiry } from "./expire.ts";
@@ -23,6 +23,7 @@ export interface Amendments {
   /** Null: the server's default. */
   readonly retention?: Retention | null | undefined;
   readonly public_ports?: readonly number[] | undefined;
+  readonly network?: NetworkPolicy | undefined;
 }
 
 /** Changes the name, labels and lifetime of a sandbox; a paused sandbox stays paused. */
@@ -68,14 +69,26 @@ async function amendStored(
 async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendments: Amendments): Promise<void> {
   sandbox.checkRunning();
   const next = amended(context, sandbox.facts, amendments);
-  await context.durable.ownership.update(sandbox, changedBy(next));
-  const { about, labels, idleTimeoutMs } = next;
-  sandbox.amend({ about, labels, idleTimeoutMs });
+  const { network } = amendments;
+  const before = sandbox.facts.spec.network;
+  // First, because it may be refused; a change that cannot be stored is taken back.
+  if (network !== undefined) await sandbox.network?.use(network);
+  try {
+    await context.durable.ownership.update(sandbox, changedBy(next));
+  } catch (error) {
+    if (network !== undefined) await sandbox.network?.use(before).catch(() => {});
+    throw error;
+  }
+  const { about, labels, idleTimeoutMs, spec } = next;
+  sandbox.amend({ about, labels, idleTimeoutMs, spec });
   context.events.append({ type: "sandbox.amended", sandboxId: sandbox.id, data: { ...about } });
+  if (network !== undefined)
+    context.events.append({ type: "network.changed", sandboxId: sandbox.id, data: { network, before } });
 }
 
 function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amendments): SandboxFacts {
-  const { name, labels, idleTimeoutMs, ttl, on_expiry, expires_at, max_loss, retention, public_ports } = amendments;
+  const { name, labels, idleTimeoutMs, ttl, on_expiry, expires_at, max_loss, retention, public_ports, network } =
+    amendments;
   if (max_loss != null && !facts.flags.enable_checkpoint) throw promiseNeedsCheckpoints();
   const about: About = {
     ...facts.about,
@@ -89,7 +102,9 @@ function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amend
     ...(retention === undefined ? {} : { retention }),
     ...(public_ports === undefined ? {} : { public_ports: [...public_ports] }),
   };
-  return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idleTimeoutMs ?? facts.idleTimeoutMs };
+  const spec = network === undefined ? facts.spec : { ...facts.spec, network };
+  const idle = idleTimeoutMs ?? facts.idleTimeoutMs;
+  return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idle, spec };
 }
 
 /** The stored properties that an amendment may change. */

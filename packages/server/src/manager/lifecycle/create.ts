@@ -9,6 +9,7 @@ import { clientKeyFor, encryptionFor } from "../encryption.ts";
 import { leaseLost, watchForEnd } from "./end-of-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
+import { openNetwork } from "../network/network-access.ts";
 import { eraseHead, residenceOf } from "../ownership/residence.ts";
 import { checkNeeds, type SandboxPlan, planSandbox, type Manner } from "./plan.ts";
 import { startEntrypoint } from "./entrypoint.ts";
@@ -83,10 +84,12 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       await context.hasPlace(signal);
       const asked = options.tenant === undefined ? {} : { tenant: options.tenant };
       const handle = await acquire(context, facts, asked, source, track, (unpacked) => (lost = unpacked));
-      await orDestroy(handle, async () => {
+      const network = await orDestroy(handle, async () => {
+        const opened = await openNetwork(context, facts, handle);
+        const env = opened.environmentBeside(facts.spec.env);
         if (source === undefined) {
-          await runSetup(handle, facts.spec.setup ?? [], track.options);
-          if (plan.entrypoint === true) processes = [await startEntrypoint(handle, track.options)];
+          await runSetup(handle, facts.spec.setup ?? [], { ...track.options, env });
+          if (plan.entrypoint === true) processes = [await startEntrypoint(handle, track.options, env)];
         } else processes = await handle.processes();
         signal.throwIfAborted();
         if (sandbox.durable) await takeOwnership(context, facts, request.onOwnership);
@@ -94,10 +97,11 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
         await confirm(facts, source, signal);
         // This server may have been declared dead meanwhile.
         if (!context.durable.ownership.holds(sandbox)) throw leaseLost();
+        return opened;
       });
       track.lap("ownership");
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
-      sandbox.started(handle);
+      sandbox.started(handle, network);
       watchForEnd(context, sandbox, processes);
       return { sandbox, token, lost };
     });
@@ -163,9 +167,9 @@ async function takePrepared(
 }
 
 /** A failure after the sandbox was created leaves nothing of it. */
-async function orDestroy(handle: SandboxHandle, work: () => Promise<void>): Promise<void> {
+async function orDestroy<Result>(handle: SandboxHandle, work: () => Promise<Result>): Promise<Result> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     await handle.destroy();
     throw error;

@@ -4,7 +4,11 @@ import type { CallOptions } from "../../support/call-options.ts";
 import { processId, processKey } from "../processes/process-key.ts";
 
 /** Starts the program that the image of a fresh sandbox is for, as a detached process. */
-export async function startEntrypoint(handle: SandboxHandle, options: CallOptions): Promise<SandboxProcess> {
+export async function startEntrypoint(
+  handle: SandboxHandle,
+  options: CallOptions,
+  env: Readonly<Record<string, string>>,
+): Promise<SandboxProcess> {
   const { imageCommand: argv } = handle;
   if (argv === undefined) {
     throw new SandboxerError("bad_request", "The image has neither an entrypoint nor a command to start.", {
@@ -14,7 +18,7 @@ export async function startEntrypoint(handle: SandboxHandle, options: CallOption
   const unset = { timeoutMs: undefined, requestDigest: undefined };
   const kind = { execution: false, detached: true, kept: false, pty: false, codeFile: false };
   const process = await handle.exec(
-    { key: processKey({ id: processId(undefined), ...kind, ...unset }), argv },
+    { key: processKey({ id: processId(undefined), ...kind, ...unset }), argv, env },
     options,
   );
   await process.closeStdin().catch(() => {});

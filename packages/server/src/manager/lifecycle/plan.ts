@@ -1,4 +1,4 @@
-import { aboutSchema, parseDurationMs, resourcesInBytes, SandboxerError } from "@sandboxer/protocol";
+import { aboutSchema, normalNetwork, parseDurationMs, resourcesInBytes, SandboxerError } from "@sandboxer/protocol";
 import type { CreateRequestBody, HeadFlags, MaxLoss } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../../backends/backend.ts";
 import { choosePlacement, type Placement, type PlacementCandidate } from "../../backends/placement.ts";
@@ -31,8 +31,9 @@ export async function planSandbox(context: PlanContext, body: CreateRequestBody,
   const { defaultIdleTimeoutMs, profiles, resourceLimits } = context.options;
   const applied = body.profile === undefined ? undefined : applyProfile(profiles.get(body.profile), body);
   const request = applied?.request ?? body;
-  const spec = specOf(request, applied);
-  const placement = await placeSandbox(context, applied, request, spec);
+  const asked = specOf(request, applied);
+  const placement = await placeSandbox(context, applied, request, asked);
+  const spec = withDefaultNetwork(context, placement.backend, request, asked);
   // Before anything is done: a request by key must not lose the existing sandbox to one that is refused.
   checkUser(context.backend(placement.backend), spec.user);
   if (resourceLimits !== undefined) checkMaximum(resourceLimits, { backend: context.backend(placement.backend), spec });
@@ -82,12 +83,24 @@ function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined)
     ...(request.user === undefined ? {} : { user: request.user }),
     env: request.env ?? {},
     resources: resourcesInBytes(request.resources ?? {}),
-    network: request.network ?? "none",
+    network: normalNetwork(request.network ?? "none"),
     ...(request.inputs === undefined ? {} : { inputs: request.inputs }),
     ...(applied === undefined
       ? {}
       : { placement: applied.placement, setup: applied.setup, secretRefs: applied.secretRefs }),
   };
+}
+
+/** The server's own policy is for requests that say nothing, on backends that have a network. */
+function withDefaultNetwork(
+  context: PlanContext,
+  backend: string,
+  { network }: CreateRequestBody,
+  spec: SandboxSpec,
+): SandboxSpec {
+  const { defaultNetwork = "none" } = context.options;
+  if (network !== undefined || !context.backend(backend).capabilities.network) return spec;
+  return { ...spec, network: defaultNetwork };
 }
 
 function flagsOf(context: PlanContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {

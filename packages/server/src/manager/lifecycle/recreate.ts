@@ -4,6 +4,7 @@ import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "../context.ts";
 import { discardLostSandbox, leaseLost } from "./end-of-sandbox.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { type NetworkAccess, openNetwork } from "../network/network-access.ts";
 import { checkFree, switchCopy } from "./replace-copy.ts";
 import { runSetup } from "./setup-commands.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
@@ -39,16 +40,21 @@ export async function recreateSandbox(
 }
 
 /** A copy that is not yet the sandbox. */
-async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Track): Promise<SandboxHandle> {
+async function makeCopy(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  track: Track,
+): Promise<{ handle: SandboxHandle; network: NetworkAccess }> {
   const { backend, spec } = sandbox.facts;
   const request = await acquireRequest(context, sandbox.facts, track.options);
   const fresh = await context.backend(backend).acquire(request, track.options);
   try {
-    await runSetup(fresh, spec.setup ?? [], track.options);
+    const network = await openNetwork(context, sandbox.facts, fresh);
+    await runSetup(fresh, spec.setup ?? [], { ...track.options, env: network.environmentBeside(spec.env) });
     // The old copy may end, be lost to another server, or get a client meanwhile; others detect that.
     checkFree(sandbox);
     if (!context.durable.ownership.holds(sandbox)) throw leaseLost();
-    return fresh;
+    return { handle: fresh, network };
   } catch (thrown) {
     await context.reported("end of a discarded copy", fresh.destroy());
     const error = asSandboxerError(thrown);

@@ -2,6 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import type { NetworkAccess } from "../network/network-access.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 
@@ -18,11 +19,11 @@ export function checkFree(sandbox: LiveSandbox): void {
 export function switchCopy(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  handle: SandboxHandle,
+  { handle, network }: { readonly handle: SandboxHandle; readonly network: NetworkAccess },
   processes: readonly SandboxProcess[],
 ): SandboxHandle {
   sandbox.processes.quiesce();
-  const old = sandbox.replaceHandle(handle);
+  const old = sandbox.replaceHandle(handle, network);
   sandbox.touch(context.nowMs);
   freezeIfDue(context, sandbox);
   watchForEnd(context, sandbox, processes);

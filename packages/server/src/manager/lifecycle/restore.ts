@@ -16,6 +16,7 @@ import { importHead } from "../ownership/import-head.ts";
 import { namingWholeCheckpoint } from "../observing/integrity/whole-checkpoint.ts";
 import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
+import { type NetworkAccess, openNetwork } from "../network/network-access.ts";
 import { checkpointNotFound, notFound } from "../not-found.ts";
 import { acquireFromSnapshot } from "../snapshots/acquire-from-snapshot.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
@@ -79,11 +80,11 @@ export async function restoreSandbox(
       takeover.claimed();
       request.onOwnership("acquired", claimed);
       track.lap("claim");
-      const { handle, processes } = await bringBack(context, claimed, request, track);
+      const { handle, processes, network } = await bringBack(context, claimed, request, track);
       if (request.snapshot !== undefined) sandbox.amend(changedByLoad(claimed, request.snapshot));
       sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
-      sandbox.started(handle);
+      sandbox.started(handle, network);
       takeover.runs(claimed, track);
       freezeIfDue(context, sandbox);
       watchForEnd(context, sandbox, processes);
@@ -105,14 +106,15 @@ async function bringBack(
   head: Head,
   request: RestoreRequest,
   track: Track,
-): Promise<{ handle: SandboxHandle; processes: readonly SandboxProcess[] }> {
+): Promise<{ handle: SandboxHandle; processes: readonly SandboxProcess[]; network: NetworkAccess }> {
   let handle: SandboxHandle | undefined;
   try {
     await context.hasPlace(track.options.signal);
     handle = await load(context, head, request, track);
+    const network = await openNetwork(context, storedFacts(request.sandboxId, head), handle);
     const processes = await handle.processes();
     checkStillOwned(context, request.sandboxId, head);
-    return { handle, processes };
+    return { handle, processes, network };
   } catch (error) {
     const facts = storedFacts(request.sandboxId, head);
     if (handle !== undefined)

@@ -12,6 +12,8 @@ const COMMAND_LIMIT_MS = 10 * 60_000;
 
 export interface SetupOptions extends CallOptions {
   readonly limitMs?: number;
+  /** Variables of the server; the sandbox's own come before them. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A command and the end of its output so far. */
@@ -30,15 +32,22 @@ export async function runSetup(
     options.signal?.throwIfAborted();
     options.onProgress?.({ phase: `setup ${index + 1} of ${commands.length}` });
     const running: Running = { command, tail: Buffer.alloc(0) };
-    const { code, signal } = await withinLimit(running, options, (limited) => run(handle, running, limited));
+    const { code, signal } = await withinLimit(running, options, (limited) =>
+      run(handle, running, options.env, limited),
+    );
     if (code === 0) continue;
     throw failed(running, code === undefined ? `was ended by signal ${signal ?? 0}` : `exited with ${code}`, code);
   }
 }
 
-async function run(handle: SandboxHandle, running: Running, signal: AbortSignal): Promise<ProcessExit> {
+async function run(
+  handle: SandboxHandle,
+  running: Running,
+  env: Readonly<Record<string, string>> = {},
+  signal: AbortSignal,
+): Promise<ProcessExit> {
   const argv = ["/bin/sh", "-c", running.command];
-  const process = await handle.exec({ key: `setup:${randomUUID()}`, argv }, { signal });
+  const process = await handle.exec({ key: `setup:${randomUUID()}`, argv, env }, { signal });
   await process.closeStdin().catch(() => {});
   for await (const { offset, data } of process.output({ signal })) {
     running.tail = Buffer.concat([running.tail, data]).subarray(-SHOWN_BYTES);

@@ -4,6 +4,7 @@ import { tellEndOf } from "../observing/events/execution-events.ts";
 import { untilThawed } from "../ownership/freeze.ts";
 import { removeCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { networkHint } from "../network/network-hint.ts";
 import { Stopwatch } from "../observing/operations/stopwatch.ts";
 import type { ProcessHooks } from "./managed-process.ts";
 import type { ProcessTraits } from "./process-key.ts";
@@ -14,10 +15,12 @@ export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits
   const { handle } = sandbox;
   return ({ id, codeFile }) => {
     const stopwatch = new Stopwatch(clock);
+    const refusedBefore = sandbox.network?.refusals.total ?? 0;
     return {
       isLeaving: () => sandbox.isLeaving,
       hold: () => untilThawed(context, sandbox),
       sleep: (ms, signal) => clock.sleep(ms, signal),
+      hint: (outputTail) => networkHint(sandbox, refusedBefore, outputTail),
       onExit: (outcome) => {
         sandbox.unsaved.noteTurn(context.nowMs);
         sandbox.touch(context.nowMs);

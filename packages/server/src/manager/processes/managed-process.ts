@@ -5,6 +5,7 @@ import { SIGKILL, SIGTERM } from "./signals.ts";
 
 /** Time between the request to end and the kill. */
 const GRACE_MS = 2_000;
+const TAIL_BYTES = 4096;
 
 export interface ProcessHooks {
   /** Whether the sandbox was stopped here in order to continue on another server or later, with this process. */
@@ -14,6 +15,8 @@ export interface ProcessHooks {
   /** Rejects when aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly onExit: (outcome: "ok" | "error") => void;
+  /** What to do about its failure; null: unknown. */
+  readonly hint: (outputTail: string) => string | null;
 }
 
 /**
@@ -38,6 +41,7 @@ export class ManagedProcess {
   readonly #slot: ReaderSlot;
   readonly #hooks: ProcessHooks;
   #isWatched = false;
+  #tail: Buffer = Buffer.alloc(0);
 
   constructor(process: SandboxProcess, traits: ProcessTraits, hooks: ProcessHooks) {
     this.#process = process;
@@ -115,10 +119,25 @@ export class ManagedProcess {
   /** Output to its end. After a stop, by another reader or a save, the next chunk is an error that says so. */
   async *follow(options: Omit<FollowOptions, "background">): AsyncIterable<OutputChunk> {
     try {
-      yield* this.#slot.follow(options);
+      for await (const chunk of this.#slot.follow(options)) {
+        this.#noteTail(chunk.data);
+        yield chunk;
+      }
     } catch (error) {
       throw this.#reasonOf(error);
     }
+  }
+
+  /** What to do about its failure, once its output was read; null: it did not fail, or nothing is known. */
+  get hint(): string | null {
+    const { exit } = this.#process;
+    return exit === undefined || exit.code === 0 ? null : this.#hooks.hint(this.#tail.toString("utf8"));
+  }
+
+  #noteTail(data: Uint8Array): void {
+    const newest = data.subarray(-TAIL_BYTES);
+    const kept = newest.length < TAIL_BYTES ? this.#tail.subarray(newest.length - TAIL_BYTES) : Buffer.alloc(0);
+    this.#tail = Buffer.concat([kept, newest]);
   }
 
   look(from: number | undefined): ReturnType<ReaderSlot["look"]> {

@@ -130,14 +130,15 @@ async function start(
   { what, env, workingFolder, user, pty, stdin }: Pick<StartRequest, "what"> & Partial<StartRequest>,
   traits: ProcessTraits,
 ): Promise<ManagedProcess> {
-  const { handle, processes } = sandbox;
+  const { handle, network, processes } = sandbox;
+  const { spec } = sandbox.facts;
   let argv: readonly string[] = [];
   const spawn = (command: readonly string[]): Promise<SandboxProcess> => {
     argv = command;
     return handle.exec({
       key: processKey(traits),
       argv,
-      env: { ...(pty === undefined ? {} : TERMINAL), ...env },
+      env: { ...network?.environmentBeside(spec.env, env ?? {}), ...(pty === undefined ? {} : TERMINAL), ...env },
       ...(workingFolder === undefined ? {} : { workingFolder }),
       ...(user === undefined ? {} : { user }),
       ...(pty === undefined ? {} : { pty }),

@@ -29,7 +29,7 @@ export async function proveCheckpoint(
   if (name !== head.checkpoint?.name && !(await isListed(context, sandboxId, name))) throw checkpointNotFound(name);
   const backend = context.backend(head.backend);
   const { spec } = parseStoredSpec(`${sandboxId}/metadata.json`, head.spec);
-  checkTrial(backend, spec, true);
+  checkTrial(backend);
   const digest = name === head.checkpoint?.name ? { sha256: head.checkpoint.sha256 } : {};
   const tell = (type: string, data: object): void =>
     context.events.append({ type, sandboxId, data: { checkpoint: name, ...data } });

@@ -52,7 +52,7 @@ function isProvable(context: ProofContext, snapshot: StoredSnapshot): boolean {
 }
 
 function checkProvable(context: ProofContext, snapshot: StoredSnapshot, backend: SandboxBackend): void {
-  checkTrial(backend, specOf(snapshot), snapshot.mode === "full");
+  checkTrial(backend);
   if (snapshot.mode === "metadata") {
     throw new SandboxerError("not_supported", "The snapshot contains only metadata: there is nothing to restore.");
   }

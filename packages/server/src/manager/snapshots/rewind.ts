@@ -13,12 +13,14 @@ import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { checkLoadable } from "./portable/loadable.ts";
 import { followHead } from "../saving/save.ts";
 import { findSnapshot, labelOf } from "./source.ts";
+import { type NetworkAccess, openNetwork } from "../network/network-access.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 import { withWorkFolder } from "../saving/work-folder.ts";
 
 /** A running copy that is not yet the sandbox. */
 interface NewCopy {
   readonly handle: SandboxHandle;
+  readonly network: NetworkAccess;
   readonly processes: readonly SandboxProcess[];
   readonly checkpoint: CheckpointReference | undefined;
   /** Its number, if its provider distinguishes copies by number. */
@@ -96,13 +98,14 @@ async function makeCopy(
     const handle = await acquireWithState(backend, request, state, track.options);
     track.lap("backend");
     try {
+      const network = await openNetwork(context, sandbox.facts, handle);
       const processes = await handle.processes();
       // Others detect meanwhile if it ends or is lost to another server.
       sandbox.checkRunning();
       const checkpoint = sandbox.durable ? await publish(context, sandbox, { snapshotId, state }, track) : undefined;
       sandbox.checkRunning();
       if (kept) await takePlace(context, sandbox, { copy, lineage });
-      return { handle, processes, checkpoint, copy };
+      return { handle, network, processes, checkpoint, copy };
     } catch (thrown) {
       await context.reported("end of a discarded copy", handle.destroy());
       const error = asSandboxerError(thrown);
@@ -145,14 +148,14 @@ async function publish(
 function switchTo(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  { handle, processes, checkpoint, copy }: NewCopy,
+  { handle, network, processes, checkpoint, copy }: NewCopy,
   lineage: Lineage,
 ): SandboxHandle {
   sandbox.client?.notify({ type: "rewinding" });
   if (checkpoint !== undefined) sandbox.parentCheckpoint = checkpoint.name;
   sandbox.newestImages = lineage.snapshot == null ? [] : [imageKey(lineage.snapshot)];
   sandbox.amend({ lineage, copy });
-  const old = switchCopy(context, sandbox, handle, processes);
+  const old = switchCopy(context, sandbox, { handle, network }, processes);
   sandbox.client?.notify({ type: "rewound" });
   return old;
 }

@@ -118,7 +118,7 @@ async function checkNetwork(context: CheckContext, engine: Found): Promise<Check
   }
   const { probeNetwork } = await import("../../backends/gvisor/network/network-support.ts");
   const support = await probeNetwork(engine.version, context.searchPath);
-  if (support.ok) return { ...base, state: "found", message: "available; offered only with --allow-network" };
+  if (support.ok) return { ...base, state: "found", message: "available with --network-mode auto or namespace" };
   return { ...base, state: "missing", message: support.reason, remedy: support.remedy };
 }
 

@@ -15,7 +15,7 @@ export function refusalContract(context: ContractContext): void {
       ["connections", connect, () => handle.connect(7001)],
       ["full snapshots", snapshot === "full", save("full")],
       ["snapshots", snapshot !== "none", save("filesystem")],
-      ["a network", network, () => context.acquire({ network: "sandbox" })],
+      ["a network", network, () => context.acquire({ network: "open" })],
     ];
     const refused = calls.filter(([, can]) => !can);
     const answers = await Promise.all(refused.map(async ([what, , call]) => [what, await errorCode(call())]));

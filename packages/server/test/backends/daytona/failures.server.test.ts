@@ -159,7 +159,7 @@ describe("failures of Daytona", () => {
 
   test("resources and images go in the vendor's units", async () => {
     const resources = { cpus: 1.5, memoryBytes: 3 * (1 << 30) + 1, diskBytes: 5 * (1 << 30) };
-    await backend.acquire(requestFor({}, { resources, image: "docker:debian:13", network: "sandbox" }));
+    await backend.acquire(requestFor({}, { resources, image: "docker:debian:13", network: "open" }));
     const body: unknown = JSON.parse(server.seen("POST", /^\/sandbox$/)[0]?.body.toString("utf8") ?? "");
     expect(body).toMatchObject({ cpu: 2, memory: 4, disk: 5, networkBlockAll: false, autoStopInterval: 60 });
     expect(body).toMatchObject({ buildInfo: { dockerfileContent: "FROM debian:13\n" } });

@@ -65,7 +65,7 @@ describeDocker("an engine with checkpoints", (shared) => {
     if (runtime === undefined) return context.skip(NO_RUNSC);
     const { network } = engine.service;
     const [first, second] = [await lab.open({ runtime, network }), await lab.open({ runtime, network })];
-    const handle = await first.acquire(newRequest({ network: "sandbox" }));
+    const handle = await first.acquire(newRequest({ network: "open" }));
     await start(handle, counter(COUNT), { key: "counter" });
     const code =
       "f = open('/workspace/log', 'a+')\nf.write('before ')\nf.flush()\nprint('ready')\nf.write(input())\nf.flush()\nf.seek(0)\nprint(f.read())";
@@ -74,7 +74,7 @@ describeDocker("an engine with checkpoints", (shared) => {
     await handle.destroy();
     expect(await leftovers()).toEqual([]);
 
-    const request = newRequest({ network: "sandbox" });
+    const request = newRequest({ network: "open" });
     await (await first.acquireFromSnapshot(request, snapshot)).ping();
     const joined = await second.tryResume(request);
     expect((await joined!.processes()).map(({ key }) => key)).toEqual(["counter", "writer"]);
@@ -104,7 +104,7 @@ describeDocker("an engine with checkpoints", (shared) => {
       errorCode(backend.acquireFromSnapshot(request, { ...snapshot, ...change }));
     const { requirements, members } = snapshot;
     expect(await load({ requirements: { ...requirements, runtime: "another" } })).toBe("image_incompatible");
-    expect(await load({}, newRequest({ network: "sandbox" }))).toBe("image_incompatible");
+    expect(await load({}, newRequest({ network: "open" }))).toBe("image_incompatible");
     expect(await load({}, newRequest({ inputs: { mounts: "/usr:/usr:ro" } }))).toBe("image_incompatible");
     expect(await load({ requirements: { ...requirements, generation: "first" } })).toBe("image_damaged");
     expect(await load({ members: members.filter(({ name }) => name === "image.tar") })).toBe("image_damaged");

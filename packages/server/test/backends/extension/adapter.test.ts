@@ -55,7 +55,7 @@ test("three hooks make a backend; what has no hook is refused before anything ha
     outlivesServer: false,
     selfHosted: false,
   });
-  for (const spec of [{ image: "host" }, { network: "sandbox" }, { resources: { cpus: 1 } }] as const) {
+  for (const spec of [{ image: "host" }, { network: "open" }, { resources: { cpus: 1 } }] as const) {
     expect(await errorCode(backend.acquire(requestFor(spec)))).toBe("not_supported");
   }
   expect(extension.calls).toEqual([]);

@@ -4,11 +4,7 @@ import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SandboxHandle } from "../../../src/backends/backend.ts";
-import {
-  NETWORK_NOT_ALLOWED,
-  probeNetwork,
-  type NetworkSupport,
-} from "../../../src/backends/gvisor/network/network-support.ts";
+import { probeNetwork, type NetworkSupport } from "../../../src/backends/gvisor/network/network-support.ts";
 import { recoverRunDirectories, type RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
 import { newRequest } from "../contract/context.ts";
 import { eventually, python, readText, run, start } from "../contract/programs.ts";
@@ -40,7 +36,9 @@ const OWN_ADDRESS =
 
 const tested = testEngine();
 const network: NetworkSupport =
-  "missing" in tested ? NETWORK_NOT_ALLOWED : await probeNetwork(tested.version, SEARCH_PATH);
+  "missing" in tested
+    ? { ok: false, reason: "no engine", remedy: "" }
+    : await probeNetwork(tested.version, SEARCH_PATH);
 
 /** Links are counted for all servers, and those of others go behind the end of their sandboxes. */
 async function expectNoNetwork(instanceId: string): Promise<void> {
@@ -81,14 +79,14 @@ describeGvisor("network", (engine) => {
 
 function refusal(engine: TestEngine, missing: NetworkSupport & { readonly ok: false }): void {
   describe(`that cannot be had: ${missing.reason}`, () => {
-    const fixture = new GvisorFixture(engine, async () => ({ network: missing }));
+    const fixture = new GvisorFixture(engine, async () => ({ network: missing, networkMode: "namespace" }));
 
     test("asking is refused, with the reason and what to do", async () => {
       expect(fixture.backend.capabilities.network).toBe(false);
-      await expect(fixture.acquire({ network: "sandbox" })).rejects.toMatchObject({
+      await expect(fixture.acquire({ network: "open" })).rejects.toMatchObject({
         code: "not_supported",
         message: expect.stringContaining(missing.reason),
-        hint: missing.remedy,
+        hint: expect.stringContaining(missing.remedy),
       });
     });
 
@@ -103,7 +101,7 @@ function refusal(engine: TestEngine, missing: NetworkSupport & { readonly ok: fa
 function working(engine: TestEngine): void {
   const outside = new OutsideWorld();
   beforeAll(() => outside.open());
-  const fixture = new GvisorFixture(engine, async () => ({ network }));
+  const fixture = new GvisorFixture(engine, async () => ({ network, networkMode: "namespace" }));
   afterAll(() => outside.close());
 
   const reach = async (handle: SandboxHandle, address: string, port = PORT): Promise<string> =>
@@ -121,29 +119,30 @@ function working(engine: TestEngine): void {
 
   test("a sandbox that asks reaches the outside, hidden behind the host; others do not", async () => {
     expect(fixture.backend.capabilities.network).toBe(true);
-    const connected = await fixture.acquire({ network: "sandbox" });
+    const connected = await fixture.acquire({ network: "open" });
     const alone = await fixture.acquire();
     expect(await reach(connected, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
     expect(await reach(alone, OUTSIDE)).toMatch(/^failed/);
     await Promise.all([connected.destroy(), alone.destroy()]);
   });
 
-  test("a server that does not allow it refuses, and says how to allow it", async () => {
-    const { backend, close } = await openGvisor(engine);
+  test("a server that does not allow it refuses, and lists need the proxy", async () => {
+    const { backend, close } = await openGvisor(engine, { networkMode: "off" });
     expect(backend.capabilities.network).toBe(false);
-    await expect(backend.acquire(newRequest({ network: "sandbox" }))).rejects.toMatchObject({
+    await expect(backend.acquire(newRequest({ network: "open" }))).rejects.toMatchObject({
       code: "not_supported",
-      message: expect.stringContaining("--allow-network"),
+      hint: expect.stringContaining("--network-mode off"),
     });
     await close();
+    await expect(fixture.acquire({ network: { allow: ["example.com"] } })).rejects.toMatchObject({
+      code: "not_supported",
+      message: expect.stringContaining("needs the server's proxy"),
+    });
     expect(await probeNetwork(engine.version, "/nowhere")).toMatchObject({ ok: false, remedy: /iproute2/ });
   });
 
   test("the host, private networks and other sandboxes are out of reach", async () => {
-    const [handle, other] = [
-      await fixture.acquire({ network: "sandbox" }),
-      await fixture.acquire({ network: "sandbox" }),
-    ];
+    const [handle, other] = [await fixture.acquire({ network: "open" }), await fixture.acquire({ network: "open" })];
     const host = createServer((socket) => socket.end("from the host")).listen(0, "0.0.0.0");
     await once(host, "listening");
     const hostPort = (host.address() as { port: number }).port;
@@ -163,7 +162,7 @@ function working(engine: TestEngine): void {
   });
 
   test("nobody reaches a sandbox, neither from outside nor from the host", async () => {
-    const handle = await fixture.acquire({ network: "sandbox" });
+    const handle = await fixture.acquire({ network: "open" });
     await listen(handle);
     const own = await addressOf(handle);
     expect(await reach(handle, own, 9000)).toBe("from inside");
@@ -173,7 +172,7 @@ function working(engine: TestEngine): void {
   });
 
   test("after a restore, also on another server, listeners and new connections work", async () => {
-    const handle = await fixture.acquire({ network: "sandbox" });
+    const handle = await fixture.acquire({ network: "open" });
     await listen(handle);
     const image = await copyImage(await fixture.folder(), await fixture.save(handle));
     expect(await reach(handle, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
@@ -181,14 +180,14 @@ function working(engine: TestEngine): void {
 
     const another = await openGvisor(engine, { network });
     for (const backend of [fixture.backend, another.backend]) {
-      const restored = await backend.acquireFromSnapshot(newRequest({ network: "sandbox" }), image);
+      const restored = await backend.acquireFromSnapshot(newRequest({ network: "open" }), image);
       expect(await reach(restored, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
       expect(await reach(restored, "127.0.0.1", 9000)).toBe("from inside");
       expect(await reach(restored, await addressOf(restored), 9000)).toBe("from inside");
       expect(await reachAll(restored, FORBIDDEN)).toEqual(allFailed(FORBIDDEN));
       const again = await copyImage(await fixture.folder(), await fixture.save(restored, false));
       await restored.destroy();
-      const second = await backend.acquireFromSnapshot(newRequest({ network: "sandbox" }), again);
+      const second = await backend.acquireFromSnapshot(newRequest({ network: "open" }), again);
       expect(await reach(second, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
       await second.destroy();
     }
@@ -197,12 +196,12 @@ function working(engine: TestEngine): void {
   });
 
   test("an open connection to the outside ends after a restore, and its program sees that; one inside continues", async () => {
-    const handle = await fixture.acquire({ network: "sandbox" });
+    const handle = await fixture.acquire({ network: "open" });
     await start(handle, python(holder(OUTSIDE)));
     await eventually(async () => (await said(handle)) === "held", "the connection");
     const image = await copyImage(await fixture.folder(), await fixture.save(handle, false));
     await handle.destroy();
-    const restored = await fixture.restore(image, { network: "sandbox" });
+    const restored = await fixture.restore(image, { network: "open" });
     expect(await reach(restored, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
     await restored.files.write("/workspace/go", Buffer.from(""));
     await eventually(async () => (await said(restored)) !== "held", "the end of the connection");
@@ -210,20 +209,34 @@ function working(engine: TestEngine): void {
     await restored.destroy();
   });
 
-  test("an image with a network is refused where there is none, with what differs", async () => {
-    const handle = await fixture.acquire({ network: "sandbox" });
+  test("a server that has only the proxy restores it without a network, for the proxy", async () => {
+    const handle = await fixture.acquire({ network: "open" });
+    expect(handle.ownNetwork).toBe(true);
+    await listen(handle);
     const image = await copyImage(await fixture.folder(), await fixture.save(handle));
     await handle.destroy();
-    const without = await openGvisor(engine);
-    await expect(without.backend.acquireFromSnapshot(newRequest({ network: "sandbox" }), image)).rejects.toMatchObject({
-      code: "image_incompatible",
-      message: expect.stringMatching(/saved with network sandbox, this server would give it none .*--allow-network/),
-    });
-    await without.close();
+    const { backend, runDirectory, close } = await openGvisor(engine);
+    for (const policy of ["open", "none"] as const) {
+      const restored = await backend.acquireFromSnapshot(newRequest({ network: policy }), image);
+      expect(restored.ownNetwork).toBe(false);
+      expect(await reach(restored, OUTSIDE)).toMatch(/^failed/);
+      expect(await reach(restored, "127.0.0.1", 9000)).toBe("from inside");
+      const port = await restored.listen?.(0, (connection) => {
+        void connection.write(Buffer.from("from the server")).then(() => connection.close());
+      });
+      expect(await reach(restored, "127.0.0.1", port)).toBe("from the server");
+      const again = await copyImage(await fixture.folder(), await fixture.save(restored, false));
+      await restored.destroy();
+      const second = await fixture.restore(again, { network: "open" });
+      expect(await reach(second, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
+      await second.destroy();
+    }
+    await close();
+    await expectNoNetwork(runDirectory.instanceId);
   });
 
   test("nameservers are those of the host that a sandbox may ask", async () => {
-    const handle = await fixture.acquire({ network: "sandbox" });
+    const handle = await fixture.acquire({ network: "open" });
     expect(await readText(handle, "/etc/resolv.conf")).toMatch(/^(nameserver (?!127\.)[\d.]+\n)*$/);
     await handle.destroy();
   });
@@ -232,7 +245,7 @@ function working(engine: TestEngine): void {
     const { backend, runDirectory, close } = await openGvisor(engine, { network });
     await backend.acquire(newRequest());
     await expectNoNetwork(runDirectory.instanceId);
-    const handle = await backend.acquire(newRequest({ network: "sandbox" }));
+    const handle = await backend.acquire(newRequest({ network: "open" }));
     expect(networkLeftovers(runDirectory.instanceId)).toMatchObject({
       namespaces: [expect.any(String)],
       links: [expect.any(String)],
@@ -245,14 +258,14 @@ function working(engine: TestEngine): void {
       return namespaces.length + links.length === 0;
     }, "the end of the link");
     expect(tables).toHaveLength(1);
-    await backend.acquire(newRequest({ network: "sandbox" }));
+    await backend.acquire(newRequest({ network: "open" }));
     await close();
     await expectNoNetwork(runDirectory.instanceId);
   });
 
   test.each([5, 40, 150, 400])("a server that is killed %i ms into a start leaves nothing either", async (afterMs) => {
     const [runParent, cacheDirectory] = [await fixture.folder(), await fixture.folder()];
-    const living = await fixture.acquire({ network: "sandbox" });
+    const living = await fixture.acquire({ network: "open" });
     const child = spawn(process.execPath, [DOOMED_SERVER, runParent, cacheDirectory, "network"], {
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -24,7 +24,7 @@ const wanted: ImageRequirements = {
   agent_sha256: "",
   generation: 0,
 };
-const machine = { network: "none", engineVersion: "2024", platform: "systrap", cpuFeatures: ["fpu", "sse", "avx"] };
+const machine = { engineVersion: "2024", platform: "systrap", cpuFeatures: ["fpu", "sse", "avx"] };
 
 test("an image runs where everything is there, and on a machine with more", () => {
   expect(() => checkRequirements(wanted, machine, identity)).not.toThrow();
@@ -35,7 +35,7 @@ test("everything that differs is said at once", () => {
   const other = { ...machine, engineVersion: "2026", cpuFeatures: ["fpu"], platform: "ptrace" };
   let thrown: unknown;
   try {
-    checkRequirements({ ...wanted, overlay: "root:self", network: "sandbox" }, other, {
+    checkRequirements({ ...wanted, overlay: "root:self" }, other, {
       ...identity,
       digest: "2",
       parts: { layout: "1", "/bin/sh": "of 6 bytes" },
@@ -52,7 +52,6 @@ test("everything that differs is said at once", () => {
     "ptrace",
     "root:self",
     "lacks sse",
-    "network sandbox",
     "/bin/sh was of 5 bytes, on this server it is of 6 bytes",
   ]) {
     expect(message).toContain(words);

@@ -62,7 +62,7 @@ describe.each([
     ["environment with a bad name", { env: { "a=b": "c" } }],
     ["environment with NUL", { env: { A: "\0" } }],
     ["memory that is negative", { resources: { memory_mb: -5 } }],
-    ["network that is not there", { network: "sandbox" }],
+    ["unknown network", { network: "everything" }],
     ["snapshot name that is a number", { filesystem_snapshot_name: 7 }],
     ["text that is not JSON", "create, please"],
     ["JSON that is a list", "[]"],

@@ -29,15 +29,12 @@ async function withSnapshot(
   return { server, http, id: body.id, sandboxId };
 }
 
-/** The fake backend has no networks: it is asked for sandboxes without, and told of what is asked for a restore. */
-function asIfNetworked(onRestore: (request: AcquireRequest) => void): (backend: FakeBackend) => SandboxBackend {
+/** Tells of each restore. */
+function watched(onRestore: (request: AcquireRequest) => void): (backend: FakeBackend) => SandboxBackend {
   return (backend) =>
     new Proxy(backend, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name, target);
-        if (name === "acquire")
-          return ({ spec, ...request }: AcquireRequest) =>
-            target.acquire({ ...request, spec: { ...spec, network: "none" } });
         if (name === "acquireFromSnapshot")
           return (...given: Parameters<SandboxBackend["acquireFromSnapshot"]>) => {
             onRestore(given[0]);
@@ -82,17 +79,20 @@ describe("a test restore", () => {
     expect((await told(http, "sandbox.state")).filter(({ to }) => to === "creating")).toHaveLength(1);
   });
 
-  test("has no network, no secrets and none of the setup of the captured one, nor anything that was started for users", async () => {
-    const seen: AcquireRequest[] = [];
-    const { http, id } = await withSnapshot(
-      { wrapBackend: asIfNetworked((request) => seen.push(request)) },
-      { network: "sandbox", env: { A: "1" } },
-      { mode: "filesystem" },
-    );
-    expect((await prove(http, id)).status).toBe(200);
-    expect(seen).toMatchObject([{ skipWarmPool: true }]);
-    expect(seen.map(({ spec }) => spec)).toEqual([{ env: { A: "1" }, resources: {}, network: "none" }]);
-  });
+  test.each(["filesystem", "full"])(
+    "of a %s snapshot has no network, no secrets and none of the setup of the captured one, nor anything that was started for users",
+    async (mode) => {
+      const seen: AcquireRequest[] = [];
+      const { http, id } = await withSnapshot(
+        { wrapBackend: watched((request) => seen.push(request)) },
+        { network: "open", env: { A: "1" } },
+        { mode },
+      );
+      expect((await prove(http, id)).status).toBe(200);
+      expect(seen).toMatchObject([{ skipWarmPool: true }]);
+      expect(seen.map(({ spec }) => spec)).toEqual([{ env: { A: "1" }, resources: {}, network: "none" }]);
+    },
+  );
 
   test("that fails says why, in the record, the event and the answer, and leaves nothing", async () => {
     const { server, http, id } = await withSnapshot();
@@ -202,15 +202,6 @@ describe("nothing is said of a snapshot", () => {
     await server.manager.drain();
     expect(await outcome).toBe("draining");
     expect(server.backend.runningCount).toBe(0);
-    expect(await recordOf(http, id)).toMatchObject(untouched);
-  });
-
-  test("when what ran in it had a network", async () => {
-    const { http, id } = await withSnapshot({ wrapBackend: asIfNetworked(() => {}) }, { network: "sandbox" });
-    expect((await prove(http, id)).body.error).toMatchObject({
-      code: "not_supported",
-      hint: expect.stringContaining("Restore it") as string,
-    });
     expect(await recordOf(http, id)).toMatchObject(untouched);
   });
 

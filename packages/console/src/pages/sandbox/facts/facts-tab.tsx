@@ -1,4 +1,5 @@
 import type { SandboxRecord } from "@sandboxer/client";
+import { networkText } from "@sandboxer/protocol/network-text";
 import type { ComponentChildren, JSX } from "preact";
 import { labelsDialog, renameDialog } from "../../../dialogs/sandbox-dialogs.ts";
 import { formatSeconds } from "../../../format/duration.ts";
@@ -55,7 +56,7 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
             ["Image", record.image ?? "the backend's default"],
             ["User", record.user ?? "the image's default"],
             ["Profile", record.profile ?? "none"],
-            ["Network", record.network === "none" ? "none" : "enabled"],
+            ["Network", networkText(record.network)],
             ...limits(record),
             ["Checkpoints", yesNo(record.flags.enableCheckpoint)],
             ["Checkpoint on idle", yesNo(record.flags.enableIdleTimeoutAutoCheckpoint)],

@@ -74,9 +74,9 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
         label="Network"
         value={draft.network}
         choices={[
-          { value: "", text: "Profile's setting, or none" },
+          { value: "", text: "Default of the profile or server" },
           { value: "none", text: "None" },
-          { value: "sandbox", text: "Enabled, if the server allows it" },
+          { value: "open", text: "Open: the internet, through the server" },
         ]}
         onChange={(network) => change({ network: network as Draft["network"] })}
       />

@@ -13,7 +13,7 @@ export interface Draft {
   readonly cpus: string;
   readonly memoryMb: string;
   readonly diskMb: string;
-  readonly network: "" | "none" | "sandbox";
+  readonly network: "" | "none" | "open";
   readonly labels: Readonly<Record<string, string>>;
 }
 

@@ -1,24 +1,6 @@
+import { PRIVATE_IPV4 } from "@sandboxer/protocol";
 import { POOL } from "./addresses.ts";
 import { LINK_PREFIX } from "./names.ts";
-
-/**
- * Not the outside: this host, private networks, carriers' networks, link-local (cloud metadata), Azure's own services
- * (168.63.129.16), protocol assignments, benchmark networks, multicast, reserved.
- */
-const BLOCKED = [
-  "0.0.0.0/8",
-  "10.0.0.0/8",
-  "100.64.0.0/10",
-  "127.0.0.0/8",
-  "168.63.129.16/32",
-  "169.254.0.0/16",
-  "172.16.0.0/12",
-  "192.0.0.0/24",
-  "192.168.0.0/16",
-  "198.18.0.0/15",
-  "224.0.0.0/4",
-  "240.0.0.0/4",
-];
 
 /**
  * One nftables table for each server. It names no sandbox: it applies to every link with a sandbox's prefix, so a
@@ -54,7 +36,7 @@ table inet ${table} {
     meta nfproto != ipv4 drop
     ip saddr != ${POOL} drop
     ${names}
-    ip daddr { ${BLOCKED.join(", ")} } reject with icmpx type admin-prohibited
+    ip daddr { ${PRIVATE_IPV4.join(", ")} } reject with icmpx type admin-prohibited
   }
   chain masked {
     type nat hook postrouting priority 100; policy accept;

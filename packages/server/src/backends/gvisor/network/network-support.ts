@@ -18,12 +18,6 @@ export type NetworkSupport =
 /** Older versions mistake a namespace of their own for the host's on newer kernels, and refuse to start in it. */
 const OLDEST_ENGINE_DATE = "20250101";
 
-export const NETWORK_NOT_ALLOWED = {
-  ok: false,
-  reason: "this server was not started with --allow-network",
-  remedy: "Start the server with --allow-network, or request network: none.",
-} as const satisfies NetworkSupport;
-
 export async function probeNetwork(engineVersion: string, searchPath: string): Promise<NetworkSupport> {
   const date = /(?:^|[^0-9])(20[0-9]{6})/.exec(engineVersion)?.[1];
   if (date === undefined || date < OLDEST_ENGINE_DATE) {
@@ -51,8 +45,8 @@ export async function probeNetwork(engineVersion: string, searchPath: string): P
 }
 
 export function notSupported({ reason, remedy }: { reason: string; remedy: string }): SandboxerError {
-  return new SandboxerError("not_supported", `Sandboxes on this server cannot have network access: ${reason}.`, {
-    hint: remedy,
+  return new SandboxerError("not_supported", `Sandboxes here cannot have a network of their own: ${reason}.`, {
+    hint: `${remedy} Or start the server with --network-mode proxy.`,
   });
 }
 

@@ -12,8 +12,6 @@ export interface WarmDefaults {
  * it cannot be pooled.
  */
 export function warmKey({ spec, tenant }: AcquireRequest, defaults: WarmDefaults): string | undefined {
-  // A network has its own address, and its policy is decided when it is created.
-  if (spec.network !== "none") return undefined;
   const image = spec.image ?? defaults.image;
   const limits = limitsOf(spec, defaults);
   const own = image !== defaults.image || limits !== sorted(defaults.resources) || spec.user !== undefined;
@@ -27,7 +25,7 @@ export function stateKey(
   stateId: string,
   defaults: WarmDefaults,
 ): string | undefined {
-  if (spec.network !== "none" || tenant === undefined) return undefined;
+  if (tenant === undefined) return undefined;
   return stateKeyStart(stateId) + JSON.stringify([spec.image, limitsOf(spec, defaults), spec.user, tenant]);
 }
 

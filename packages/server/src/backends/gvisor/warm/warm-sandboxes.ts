@@ -32,7 +32,7 @@ export interface WarmSource {
   readonly defaults: WarmDefaults;
   /** How many sandboxes are in use. */
   readonly live: () => number;
-  readonly starter: Pick<SandboxStarter, "freshAhead" | "stateAhead">;
+  readonly starter: Pick<SandboxStarter, "freshAhead" | "ownsNetwork" | "stateAhead">;
 }
 
 /** Not handed out yet. */
@@ -65,7 +65,7 @@ export class WarmSandboxes {
   /** The requested fresh sandbox, if a pooled one can become it. */
   async take(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox | undefined> {
     const { defaults, starter } = this.#source;
-    const key = request.skipWarmPool === true ? undefined : warmKey(request, defaults);
+    const key = this.#mayPool(request) ? warmKey(request, defaults) : undefined;
     if (key === undefined) return undefined;
     const anybodys = withoutAsker(request);
     return this.#take({ key, make: (how) => starter.freshAhead(anybodys, how.signal, how.hurry) }, request, options);
@@ -78,7 +78,7 @@ export class WarmSandboxes {
     options: CallOptions,
   ): Promise<GvisorSandbox | undefined> {
     const { defaults, starter } = this.#source;
-    const key = request.skipWarmPool === true ? undefined : stateKey(request, state.id, defaults);
+    const key = this.#mayPool(request) ? stateKey(request, state.id, defaults) : undefined;
     // A state that is too large is never preloaded, so nobody waits for one.
     if (key === undefined || !isSmall(state.sizeBytes)) return undefined;
     const anybodys = withoutAsker(request);
@@ -102,6 +102,11 @@ export class WarmSandboxes {
 
   close(): Promise<void> {
     return this.#pool.close();
+  }
+
+  /** A network of its own has an address, which is chosen when the sandbox is created. */
+  #mayPool({ skipWarmPool, spec }: AcquireRequest): boolean {
+    return skipWarmPool !== true && !this.#source.starter.ownsNetwork(spec.network);
   }
 
   #take(

@@ -1,3 +1,4 @@
+import { normalNetwork } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Handlers } from "../handler.ts";
 import { pageBehind } from "../page.ts";
@@ -15,10 +16,12 @@ export function sandboxesHandlers(manager: SandboxManager) {
     listSandboxes: ({ query }) => pageBehind(query, (page) => manager.list(query, page)),
     getSandbox: ({ params }) => manager.find(params.id),
     updateSandbox: ({ params, body, epoch }) => {
-      const { idle_timeout: seconds, ...amendments } = body;
+      const { idle_timeout: seconds, network: setting, ...amendments } = body;
+      const network = setting === undefined ? undefined : normalNetwork(setting);
       const idleTimeoutMs = seconds === undefined ? undefined : seconds * 1000;
-      return manager.amend(params.id, epoch, { ...amendments, idleTimeoutMs });
+      return manager.amend(params.id, epoch, { ...amendments, idleTimeoutMs, network });
     },
+    sandboxNetwork: ({ params }) => manager.network(params.id),
     previewRetention: ({ params, query, options }) => manager.previewRetention(params.id, query, options),
     destroySandbox: ({ params, epoch, options }) => manager.destroyById(params.id, epoch, options),
     checkpointSandbox: async ({ params, body, epoch, options }) => {

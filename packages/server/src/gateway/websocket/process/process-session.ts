@@ -48,8 +48,8 @@ export class ProcessSession {
       for await (const chunk of this.#process.follow(reading)) await this.#send(chunk);
       if (wire.gone.aborted) return;
       const { code, signal, outputEnd } = await this.#process.exited;
-      const { timedOut: timed_out } = this.#process;
-      const end = { exit_code: code ?? null, signal: signalName(signal), offset: outputEnd, timed_out };
+      const { timedOut: timed_out, hint } = this.#process;
+      const end = { exit_code: code ?? null, signal: signalName(signal), offset: outputEnd, timed_out, hint };
       wire.event({ event: "exit", ...end });
       wire.close(CloseCode.normal);
       this.#process.told = true;

@@ -8,6 +8,7 @@ import type { LostExtras } from "../../files/extra-keeper.ts";
 import type { SandboxPlan } from "../../lifecycle/plan.ts";
 import { checkFree, switchCopy } from "../../lifecycle/replace-copy.ts";
 import type { LiveSandbox, SandboxFacts } from "../../live-sandbox.ts";
+import { openNetwork } from "../../network/network-access.ts";
 import { tracked, type Track, type VerbOptions } from "../../observing/operations/tracked.ts";
 import { residenceOf } from "../../ownership/residence.ts";
 import { announceCopy, removeSpare } from "../../ownership/spare-copy.ts";
@@ -108,11 +109,12 @@ async function switchBackend(
     const onUnpacked = (unpacked: LostExtras): void => void (lost = unpacked);
     const handle = await acquireFromSnapshot(context, facts, snapshotId, track, onUnpacked);
     try {
+      const network = await openNetwork(context, facts, handle);
       const processes = await handle.processes();
       checkFree(sandbox);
       const { epoch } = await context.durable.ownership.rehouse(sandbox, homeOf(context, before, facts));
       sandbox.rehouse(facts, epoch);
-      old = switchCopy(context, sandbox, handle, processes);
+      old = switchCopy(context, sandbox, { handle, network }, processes);
     } catch (error) {
       await context.reported("end of a discarded copy", handle.destroy());
       throw error;

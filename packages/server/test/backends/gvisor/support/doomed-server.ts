@@ -26,7 +26,7 @@ const support = network === undefined ? {} : { network };
 const ahead = work === "warm" ? { warm: warmOptions() } : {};
 const rest = { dozeAfterMs: work === "doze" ? 1 : 0 };
 const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory, ...support, ...ahead, ...rest });
-const spec = { network: network === undefined ? ("none" as const) : ("sandbox" as const) };
+const spec = { network: network === undefined ? ("none" as const) : ("open" as const) };
 const say = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
 const first = await backend.acquire(newRequest(spec));

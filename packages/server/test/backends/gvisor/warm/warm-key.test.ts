@@ -32,10 +32,6 @@ test.each([
   expect(key(spec)).toBeUndefined();
 });
 
-test("a sandbox with a network is not started ahead", () => {
-  expect(key({ network: "sandbox" }, "key:1")).toBeUndefined();
-});
-
 test("a sandbox that begins with a saved state is kept for those who ask for that state", () => {
   const request = (tenant?: string, more: Partial<SandboxSpec> = {}) => ({
     sandboxId: "a",
@@ -50,7 +46,6 @@ test("a sandbox that begins with a saved state is kept for those who ask for tha
   expect(own).not.toBe(stateKey(request("key:1"), "s2", defaults));
   expect(own).not.toBe(stateKey(request("key:1", { resources: { memoryBytes: 9 } }), "s1", defaults));
   expect(stateKey(request(), "s1", defaults)).toBeUndefined();
-  expect(stateKey(request("key:1", { network: "sandbox" }), "s1", defaults)).toBeUndefined();
   expect(key({})?.startsWith(stateKeyStart("s1"))).toBe(false);
 });
 

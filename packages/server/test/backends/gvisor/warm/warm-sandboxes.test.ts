@@ -13,7 +13,7 @@ function noneReady(): WarmSandboxes {
     {
       defaults: { image: "host", resources },
       live: () => 0,
-      starter: { freshAhead: never, stateAhead: never },
+      starter: { ownsNetwork: () => false, freshAhead: never, stateAhead: never },
     },
   );
 }
@@ -65,7 +65,11 @@ function openPool() {
     {
       defaults: { image: "host", resources: { memoryBytes: 1, cpus: 1, processes: 1, fileBytes: 1, diskBytes: 1 } },
       live: () => 0,
-      starter: { freshAhead, stateAhead: () => Promise.reject(new Error("None is to be made.")) },
+      starter: {
+        ownsNetwork: () => false,
+        freshAhead,
+        stateAhead: () => Promise.reject(new Error("None is to be made.")),
+      },
     },
   );
   const pass = async (ms: number): Promise<void> => {

@@ -13,6 +13,7 @@ const RESULT = {
   signal: null,
   truncated: false,
   timed_out: false,
+  hint: null,
   elapsed_ms: 1,
   stdout_encoding: "base64",
   stderr_encoding: "utf8",

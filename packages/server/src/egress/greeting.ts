@@ -1,0 +1,121 @@
+/** The host that the first bytes of a connection name, apart from the one that it was opened to. */
+export type Greeting =
+  | { readonly kind: "incomplete" }
+  /** Neither TLS nor HTTP, or without a name. */
+  | { readonly kind: "nameless" }
+  /** It claims to be TLS or HTTP, but cannot be read. */
+  | { readonly kind: "unreadable" }
+  | { readonly kind: "named"; readonly by: "SNI" | "Host"; readonly name: string };
+
+/** More than any real greeting; a longer one is unreadable. */
+export const MAX_GREETING_BYTES = 64 * 1024;
+
+const HANDSHAKE = 0x16;
+const CLIENT_HELLO = 1;
+const SERVER_NAME = 0;
+const HTTP_START = /^[A-Z]{1,16} [^\r\n ]{0,8192} HTTP\/1\.[01]\r\n/;
+
+/** Reads the SNI of a TLS ClientHello, or the Host of an HTTP request. */
+export function readGreeting(bytes: Buffer): Greeting {
+  if (bytes.length === 0) return { kind: "incomplete" };
+  const greeting = bytes[0] === HANDSHAKE ? readTls(bytes) : readHttp(bytes);
+  return greeting.kind === "incomplete" && bytes.length >= MAX_GREETING_BYTES ? { kind: "unreadable" } : greeting;
+}
+
+function readHttp(bytes: Buffer): Greeting {
+  const text = bytes.toString("latin1");
+  // What cannot become a request line any more is another protocol.
+  if (!/^[A-Z]{1,16}(?: |$)/.test(text)) return { kind: "nameless" };
+  if (!text.includes("\r\n")) return { kind: "incomplete" };
+  if (!HTTP_START.test(text)) return { kind: "nameless" };
+  const end = text.indexOf("\r\n\r\n");
+  if (end < 0) return { kind: "incomplete" };
+  const hosts = [...text.slice(0, end).matchAll(/\r\nhost[ \t]*:[ \t]*([^\r\n]*)/gi)].map(([, host = ""]) =>
+    host.trim(),
+  );
+  if (hosts.length > 1) return { kind: "unreadable" };
+  const [host] = hosts;
+  return host === undefined || host === ""
+    ? { kind: "nameless" }
+    : { kind: "named", by: "Host", name: withoutPort(host) };
+}
+
+export function withoutPort(authority: string): string {
+  return authority.replace(/:[0-9]*$/, "").replace(/^\[(.*)\]$/, "$1");
+}
+
+/** A ClientHello may be split over several records. */
+function readTls(bytes: Buffer): Greeting {
+  const pieces: Buffer[] = [];
+  let at = 0;
+  for (;;) {
+    const hello = Buffer.concat(pieces);
+    if (hello.length >= 4) {
+      if (hello[0] !== CLIENT_HELLO) return { kind: "unreadable" };
+      const end = 4 + hello.readUIntBE(1, 3);
+      if (end > MAX_GREETING_BYTES) return { kind: "unreadable" };
+      if (hello.length >= end) return readHello(hello.subarray(4, end));
+    }
+    if (bytes.length < at + 5) return { kind: "incomplete" };
+    const length = bytes.readUInt16BE(at + 3);
+    if (bytes[at] !== HANDSHAKE || bytes[at + 1] !== 3 || length === 0) return { kind: "unreadable" };
+    const piece = bytes.subarray(at + 5, at + 5 + length);
+    if (piece.length < length) return { kind: "incomplete" };
+    pieces.push(piece);
+    at += 5 + length;
+  }
+}
+
+function readHello(hello: Buffer): Greeting {
+  try {
+    const reader = new Reader(hello);
+    reader.take(34); // version, random
+    reader.block(1); // session id
+    reader.block(2); // ciphers
+    reader.block(1); // compression
+    if (reader.done) return { kind: "nameless" };
+    const extensions = new Reader(reader.block(2));
+    let named: Greeting = { kind: "nameless" };
+    while (!extensions.done) {
+      const type = extensions.number(2);
+      const content = extensions.block(2);
+      if (type !== SERVER_NAME) continue;
+      if (named.kind === "named") return { kind: "unreadable" };
+      const names = new Reader(new Reader(content).block(2));
+      if (names.number(1) !== 0) return { kind: "unreadable" };
+      named = { kind: "named", by: "SNI", name: names.block(2).toString("latin1") };
+      if (!names.done) return { kind: "unreadable" };
+    }
+    return named;
+  } catch {
+    return { kind: "unreadable" };
+  }
+}
+
+class Reader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get done(): boolean {
+    return this.#at === this.#bytes.length;
+  }
+
+  take(length: number): Buffer {
+    if (this.#at + length > this.#bytes.length) throw new RangeError("The greeting is too short.");
+    this.#at += length;
+    return this.#bytes.subarray(this.#at - length, this.#at);
+  }
+
+  number(size: number): number {
+    return this.take(size).readUIntBE(0, size);
+  }
+
+  /** With its length before it. */
+  block(size: number): Buffer {
+    return this.take(this.number(size));
+  }
+}
