@@ -1,12 +1,14 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { SERVERS_FOLDER } from "./store-servers/test-server.ts";
 import { NameServer } from "./name-server.ts";
 
 const run = promisify(execFile);
@@ -76,6 +78,21 @@ export class SmallInternet {
     response.statusCode = found === undefined ? 404 : 200;
     if (path.endsWith("/")) response.setHeader("content-type", "text/html");
     response.end(request.method === "HEAD" ? undefined : (found ?? "not found\n"));
+  }
+
+  /** Fetches packages and all that they need, once for this machine, and offers them in the package index. */
+  async offerWheels(requirement: string): Promise<void> {
+    const folder = join(SERVERS_FOLDER, `wheels-${requirement}`);
+    if (!existsSync(folder)) {
+      const scratch = `${folder}.${process.pid}`;
+      await run("/usr/bin/python3", ["-m", "pip", "download", "--quiet", "--dest", scratch, requirement]);
+      await rename(scratch, folder);
+    }
+    for (const file of await readdir(folder)) {
+      this.#files.set(`pypi.test/${file}`, await readFile(join(folder, file)));
+      const project = (file.split("-", 1)[0] ?? "").toLowerCase().replaceAll("_", "-");
+      this.#files.set(`pypi.test/simple/${project}/`, Buffer.from(`<a href="/${file}">${file}</a>`));
+    }
   }
 
   /** Documents with URLs of this server in them. */

@@ -114,7 +114,8 @@ export const SANDBOX_ROUTES = {
   updateSandbox: route({
     method: "PATCH",
     path: "/v1/sandboxes/{id}",
-    summary: "Change the name, labels, lifetime, idle timeout, max_loss, retention, network or public ports of a sandbox.",
+    summary:
+      "Change the name, labels, lifetime, idle timeout, max_loss, retention, network or public ports of a sandbox.",
     tag,
     scope: "use",
     params: sandboxParams,

@@ -68,7 +68,7 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
         label="Image"
         value={draft.image}
         onChange={(image) => change({ image })}
-        hint="Empty: the backend's default."
+        hint="Such as python:3.12-slim. Empty: the backend's default."
       />
       <SelectField
         label="Network"
@@ -77,9 +77,18 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
           { value: "", text: "Default of the profile or server" },
           { value: "none", text: "None" },
           { value: "open", text: "Open: the internet, through the server" },
+          { value: "list", text: "Only the hosts that I name" },
         ]}
         onChange={(network) => change({ network: network as Draft["network"] })}
       />
+      {draft.network === "list" ? (
+        <TextField
+          label="Allowed hosts"
+          value={draft.allow}
+          onChange={(allow) => change({ allow })}
+          placeholder="pypi.org, *.pythonhosted.org"
+        />
+      ) : null}
       <details>
         <summary>Key, limits, time, labels</summary>
         <div class="stack new-sandbox-more">

@@ -13,7 +13,9 @@ export interface Draft {
   readonly cpus: string;
   readonly memoryMb: string;
   readonly diskMb: string;
-  readonly network: "" | "none" | "open";
+  readonly network: "" | "none" | "open" | "list";
+  /** With the network `list`: the hosts that may be reached. */
+  readonly allow: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -29,15 +31,16 @@ export const EMPTY_DRAFT: Draft = {
   memoryMb: "",
   diskMb: "",
   network: "",
+  allow: "",
   labels: {},
 };
 
 export function settingsOf(draft: Draft): SandboxSettings {
-  const { network, labels, cpus, memoryMb, diskMb, ...texts } = draft;
+  const { network, allow, labels, cpus, memoryMb, diskMb, ...texts } = draft;
   const resources = given({ cpus: numberOf(cpus), memoryMb: numberOf(memoryMb), diskMb: numberOf(diskMb) });
   return {
     ...given(Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, text === "" ? undefined : text]))),
-    ...(network === "" ? {} : { network }),
+    ...(network === "" ? {} : { network: network === "list" ? { allow: entriesOf(allow) } : network }),
     ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ...(Object.keys(resources).length === 0 ? {} : { resources }),
   };
@@ -49,6 +52,7 @@ export function creationSpellings(draft: Draft): Spellings {
   const { name, profile, backend, image, key, ttl, idleTimeout, network, labels = {} } = settings;
   const flag = (option: string, value: string | number | undefined): string[] =>
     value === undefined ? [] : [`--${option}`, String(value)];
+  const policy = typeof network === "object" ? (network.allow ?? []).join(",") : network;
   const words = [
     ...flag("name", name),
     ...flag("profile", profile),
@@ -60,7 +64,7 @@ export function creationSpellings(draft: Draft): Spellings {
     ...flag("cpus", settings.resources?.cpus),
     ...flag("memory", settings.resources?.memoryMb),
     ...flag("disk", settings.resources?.diskMb),
-    ...flag("network", network),
+    ...flag("network", policy),
     ...Object.entries(labels).flatMap(([label, value]) => ["--label", `${label}=${value}`]),
   ];
   const [verb, path] = key === undefined ? ["create", "/v1/sandboxes"] : ["acquire", "/v1/sandboxes/acquire"];
@@ -74,6 +78,10 @@ export function creationSpellings(draft: Draft): Spellings {
     ].join("\n"),
     curl: curlLine({ method: "POST", path, body: snakeCase(settings) }, location.origin),
   };
+}
+
+function entriesOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((entry) => entry !== "");
 }
 
 function numberOf(text: string): number | undefined {
