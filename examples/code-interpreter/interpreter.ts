@@ -4,8 +4,8 @@
  *
  *   node examples/code-interpreter/interpreter.ts
  *
- * SANDBOXER_URL and SANDBOXER_API_KEY name the server, as for every program with the SDK. IMAGE and ALLOW
- * replace the image and the hosts that it may reach; pip gets its own variables, such as PIP_INDEX_URL.
+ * SANDBOXER_URL and SANDBOXER_API_KEY name the server. IMAGE and ALLOW replace the image and the hosts that it may
+ * reach; pip gets its own variables, such as PIP_INDEX_URL.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { Sandbox } from "@sandboxer/client";
@@ -14,7 +14,10 @@ const { IMAGE = "python:3.12-slim", ALLOW = "pypi.org,files.pythonhosted.org" } 
 const FOLDER = "/workspace";
 const here = (name: string): URL => new URL(name, import.meta.url);
 
+const { SANDBOXER_URL: url = "http://127.0.0.1:8080", SANDBOXER_API_KEY: apiKey } = process.env;
 const sandbox = await Sandbox.create({
+  url,
+  ...(apiKey === undefined ? {} : { apiKey }),
   name: "code-interpreter",
   image: IMAGE,
   network: { allow: ALLOW.split(",") },
@@ -36,8 +39,8 @@ console.log("wrote     chart.svg");
 
 await sandbox.spawn(["python3", "-m", "http.server", "8000", "--directory", FOLDER], { detach: true });
 while (!(await sandbox.ports()).some(({ port }) => port === 8000)) await new Promise((later) => setTimeout(later, 100));
-const { url } = await sandbox.portUrl(8000, { expires: "1h" });
-console.log(`serves    ${url}`);
+const page = await sandbox.portUrl(8000, { expires: "1h" });
+console.log(`serves    ${page.url}`);
 
 await sandbox.checkpoint();
 console.log("paused    Open the address: the sandbox resumes, at any server of the store.");
