@@ -14,6 +14,7 @@ describe("exec", () => {
       stderr: "err 1\nerr 2\nerr 3\nerr 4\nerr 5\n",
       exitCode: 3,
       signal: null,
+      hint: null,
       truncated: false,
       timedOut: false,
     });

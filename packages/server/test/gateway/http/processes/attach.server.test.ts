@@ -18,7 +18,7 @@ test("brings output with its stream and offset, takes stdin, and says how it end
   expect(await socket.event("attached")).toEqual({ event: "attached", process_id: id, pid, offset: 0 });
   socket.send(Buffer.from("thing\n"));
   expect(await socket.event("stdin")).toEqual({ event: "stdin", bytes: 6 });
-  const end = { event: "exit", exit_code: 5, signal: null, offset: 16, timed_out: false };
+  const end = { event: "exit", exit_code: 5, signal: null, offset: 16, hint: null, timed_out: false };
   expect(await socket.event("exit")).toEqual(end);
   expect(socket.streams).toEqual({ stdout: "ready\n", stderr: "got thing\n" });
   expect(await socket.closed).toBe(1000);
