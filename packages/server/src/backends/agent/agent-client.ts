@@ -5,7 +5,6 @@ import type { ExecCommand, OutputBounds, ProcessTableEntry, SandboxConnection } 
 import type { CallOptions } from "../../support/call-options.ts";
 import { errnoOf } from "./agent-error.ts";
 import { AgentConnection, type RequestOptions } from "./agent-connection.ts";
-import { errnoOf } from "./agent-error.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { AgentProcess, type AgentProcessRecord } from "./agent-process.ts";
 import { AgentTcp } from "./agent-tcp.ts";

@@ -47,6 +47,7 @@ export function savedLines(note: ProcessNote, from: number | undefined, encoding
           signal: signalName(exit.signal ?? undefined),
           offset: end,
           timed_out: false,
+          hint: null,
         },
   );
   const texts = lines.map((line) => `${JSON.stringify(line)}\n`);
