@@ -14,6 +14,7 @@ import { measureImages } from "./images.ts";
 import { measureOutput } from "./output.ts";
 import { measurePeers } from "./peers.ts";
 import { measurePreview } from "./preview.ts";
+import { measureProxy } from "./proxy.ts";
 import { countRequests } from "./requests.ts";
 import { measureSavings } from "./savings.ts";
 
@@ -39,6 +40,7 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   stored: measureStored,
   clients: measureClients,
   preview: measurePreview,
+  proxy: measureProxy,
   handoff: besideRaw(measureHandoff),
   requests: async (lab) => ({ requests: await countRequests(lab) }),
 };

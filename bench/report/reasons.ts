@@ -35,6 +35,10 @@ const REASONS: readonly Reason[] = [
     why: "most of the time is gVisor starting the program, which is the same for both; the row of the ping shows the round trip alone",
   },
   {
+    id: /^proxy-/,
+    why: "each byte goes through a socket inside, the agent, a frame and the server's own connection; a connection inside the sandbox has one socket",
+  },
+  {
     id: /^output/,
     why: "each byte goes through the agent's log, a frame, JSON and a WebSocket, and the client confirms it, so that none is lost; raw runsc writes into a pipe",
   },

@@ -68,6 +68,14 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    title: "The network proxy",
+    groups: ["proxy"],
+    about: [
+      "A program in a sandbox connects to a server on the host through the network proxy. The other side is a connection",
+      "inside the sandbox, to a program there, which crosses gVisor's network stack but not the agent and the server.",
+    ],
+  },
+  {
     title: "Requests to the store",
     groups: ["requests"],
     about: [

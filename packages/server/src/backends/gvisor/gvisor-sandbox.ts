@@ -95,7 +95,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     this.#doze = new Doze({
       agent: parts.agent,
       // A sandbox with a network may receive data from others than its agent.
-      afterMs: parts.network === undefined ? parts.dozeAfterMs : 0,
+      afterMs: parts.network?.connected === true ? 0 : parts.dozeAfterMs,
       onChange: (dozing) => (dozing ? this.#diskWatch?.rest() : this.#diskWatch?.start()),
     });
     this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId, this.#doze);
@@ -148,7 +148,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   }
 
   get ownNetwork(): boolean {
-    return this.#parts.network !== undefined;
+    return this.#parts.network?.connected === true;
   }
 
   get dozing(): boolean {

@@ -57,7 +57,7 @@ export interface Launch {
   readonly defaults: RootFilesystemDefaults | undefined;
   readonly limits: CgroupLimits;
   readonly diskLimitBytes: number;
-  /** Whether it gets a network namespace with a way out. Otherwise it has loopback only. */
+  /** Whether it has a network of its own with a way out. Otherwise it has loopback only. */
   readonly connected: boolean;
   readonly requirements: ImageRequirements;
   /** The configuration with the chosen cgroup. */
@@ -81,7 +81,8 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   const directory = runDirectory.sandboxDirectory(containerId);
   const cgroup =
     cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
-  const network = plan.connected ? pad.network?.sandboxNetwork(containerId) : undefined;
+  const hasStack = plan.requirements.network !== "none";
+  const network = hasStack ? pad.network?.sandboxNetwork(containerId, plan.connected) : undefined;
   const spec = plan.spec(cgroup?.path);
   const runsc = new Runsc({
     path: pad.engine.path,

@@ -13,7 +13,7 @@ import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorS
 import { checkRequirements, ImageRequirements, isMadeBy, OVERLAY } from "./image-requirements.ts";
 import { launch, type Launch } from "./launch.ts";
 import { needsProxy, networkIsOff, type NetworkMode } from "../network-mode.ts";
-import { notSupported, type NetworkSupport } from "./network/network-support.ts";
+import { findNetworkTools, notSupported, type NetworkSupport } from "./network/network-support.ts";
 import { ServerNetwork } from "./network/server-network.ts";
 import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
 import { ImageResolver } from "./root-filesystem/resolve-image.ts";
@@ -109,7 +109,9 @@ export class SandboxStarter {
       library: options.images,
     });
     this.networkMode = options.networkMode ?? "auto";
-    this.#network = options.network?.ok ? new ServerNetwork(options.network.tools, options.runDirectory) : undefined;
+    const tools = options.network?.ok ? options.network.tools : findNetworkTools(options.searchPath ?? USUAL_FOLDERS);
+    const { ip, nft = "nft" } = tools;
+    this.#network = ip === undefined ? undefined : new ServerNetwork({ ip, nft }, options.runDirectory);
   }
 
   /** Whether programs may run as root: only where they cannot write to folders of the host. */
@@ -142,7 +144,7 @@ export class SandboxStarter {
   /** Whether a new sandbox gets a network of its own, which the proxy then leaves alone. */
   ownsNetwork(policy: NetworkPolicy): boolean {
     const may = this.networkMode === "namespace" || this.networkMode === "auto";
-    return may && policy === "open" && this.#network !== undefined;
+    return may && policy === "open" && this.#options.network?.ok === true;
   }
 
   /** The root filesystem that a request asks for; the caller releases it. */
@@ -202,6 +204,7 @@ export class SandboxStarter {
     const { version, platform } = other === undefined ? this.#engine : asWanted(wanted);
     checkRequirements(wanted, { engineVersion: version, platform, cpuFeatures }, rootFilesystem.identity);
     this.check(request);
+    if (wanted.network === "sandbox" && this.#network === undefined) throw needsNamespace();
     const engine = (await other?.find(asWanted(wanted), options)) ?? this.#engine;
     const paths = memberPaths(snapshot, [...ENGINE_MEMBERS, CONFIG_MEMBER, AGENT_MEMBER]);
     const agent = await placeSavedAgent(paths[AGENT_MEMBER]!, wanted.agent_sha256, cacheDirectory);
@@ -362,6 +365,15 @@ export function onSavedImage(request: AcquireRequest, { requirements }: Snapshot
   const saved = SavedFiles.safeParse(requirements);
   const image = saved.success ? saved.data.root_filesystem.image : "";
   return /@sha256:[0-9a-f]{64}$/.test(image) ? { ...request, spec: { ...request.spec, image } } : request;
+}
+
+/** A network stack without even a loopback interface is of no use to the programs in an image. */
+function needsNamespace(): SandboxerError {
+  return new SandboxerError(
+    "image_incompatible",
+    "The image cannot run on this server: it was saved with a network of its own, and ip (iproute2) is not installed.",
+    { hint: "apt-get install iproute2" },
+  );
 }
 
 function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Record<string, string> {

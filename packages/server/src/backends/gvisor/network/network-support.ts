@@ -24,7 +24,7 @@ export async function probeNetwork(engineVersion: string, searchPath: string): P
     const remedy = "Run `sandboxer setup --newest` and restart the server.";
     return { ok: false, reason: `networking needs runsc 2025 or newer, and this server has ${engineVersion}`, remedy };
   }
-  const [ip, nft] = ["ip", "nft"].map((name) => find(name, searchPath));
+  const { ip, nft } = findNetworkTools(searchPath);
   if (ip === undefined) {
     return { ok: false, reason: "ip (iproute2) is not installed", remedy: "apt-get install iproute2" };
   }
@@ -42,6 +42,11 @@ export async function probeNetwork(engineVersion: string, searchPath: string): P
     return { ok: false, reason, remedy: "Run as root, with CAP_NET_ADMIN and the kernel's nf_tables." };
   }
   return { ok: true, tools: { ip, nft } };
+}
+
+/** Undefined: not installed. */
+export function findNetworkTools(searchPath: string): { [Tool in keyof NetworkTools]: string | undefined } {
+  return { ip: find("ip", searchPath), nft: find("nft", searchPath) };
 }
 
 export function notSupported({ reason, remedy }: { reason: string; remedy: string }): SandboxerError {

@@ -18,11 +18,14 @@ const CLAIM_ATTEMPTS = 64;
  */
 export class SandboxNetwork {
   readonly name: string;
+  /** Whether it has a link to the host. */
+  readonly connected: boolean;
   readonly #ip: string;
   readonly #prepare: () => Promise<void>;
 
-  constructor(name: string, ip: string, prepare: () => Promise<void>) {
+  constructor(name: string, ip: string, connected: boolean, prepare: () => Promise<void>) {
     this.name = name;
+    this.connected = connected;
     this.#ip = ip;
     this.#prepare = prepare;
   }
@@ -35,12 +38,13 @@ export class SandboxNetwork {
     await this.#prepare();
     // First, because the clean-up after a crash finds the rest by it.
     await runTool(this.#ip, "netns", "add", this.name);
+    await this.#inside("link", "set", "lo", "up");
+    if (!this.connected) return;
     const { link, host, sandbox } = await this.#claimLink(await hostLinkBytes());
     await runTool(this.#ip, "address", "add", `${host}/30`, "dev", link);
     // A sandbox that uses the address of another is ignored.
     await writeFile(`/proc/sys/net/ipv4/conf/${link}/rp_filter`, "1");
     await runTool(this.#ip, "link", "set", link, "addrgenmode", "none", "up");
-    await this.#inside("link", "set", "lo", "up");
     await this.#inside("address", "add", `${sandbox}/30`, "dev", INSIDE);
     await this.#inside("link", "set", INSIDE, "addrgenmode", "none", "up");
     await this.#inside("route", "add", "default", "via", host);

@@ -25,15 +25,17 @@ export class ServerNetwork {
     this.#runDirectory = runDirectory;
   }
 
-  sandboxNetwork(containerId: string): SandboxNetwork {
+  /** `connected`: with a way out; otherwise it has loopback only, and nothing on the host changes. */
+  sandboxNetwork(containerId: string, connected: boolean): SandboxNetwork {
     const name = namespaceName(this.#runDirectory.instanceId, containerId);
-    return new SandboxNetwork(name, this.#tools.ip, () => this.#prepare());
+    return new SandboxNetwork(name, this.#tools.ip, connected, () => this.#prepare(connected));
   }
 
   /** For each sandbox again, because a reload of the host's own firewall removes foreign tables. */
-  async #prepare(): Promise<void> {
+  async #prepare(connected: boolean): Promise<void> {
     this.#recorded ??= writeFile(join(this.#runDirectory.path, RECORD), JSON.stringify(this.#tools));
     await this.#recorded;
+    if (!connected) return;
     // The policy comes before the forwarding that it restricts.
     const policy = egressPolicy(networkName(this.#runDirectory.instanceId), await hostNameservers());
     await runTool(this.#tools.nft, policy);
