@@ -1,6 +1,6 @@
 import { type Carried, SandboxerError, type RestoreRequestBody } from "@sandboxer/protocol";
 import { z } from "zod";
-import type { SandboxBackend } from "../../../backends/backend.ts";
+import type { SandboxBackend, SandboxSpec } from "../../../backends/backend.ts";
 import { isKeyProblem } from "../../../checkpoints/keys/key-errors.ts";
 import type { StoredSnapshot } from "../../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../../context.ts";
@@ -63,7 +63,7 @@ export async function carriedBy(
     secrets: [...new Set(Object.values(plan.spec.secretRefs ?? {}))].toSorted(),
     network: spec.network === "none" ? "none" : backend.capabilities.network ? "kept" : "the backend has none",
     limits: !limited ? "none" : backend.capabilities.limits ? "kept" : "the backend has none",
-    notes: notesOn(snapshot, backend, plan),
+    notes: [...notesOn(snapshot, backend, plan), ...noteOnUser(spec, backend, plan)],
   };
 }
 
@@ -151,6 +151,10 @@ async function readableList({ snapshots }: ManagerContext, id: string): Promise<
 /** Neither is an encrypted one, for a caller who only asks for the preview. */
 function unlessKeyMissing(error: unknown): undefined {
   if (!isKeyProblem(error)) throw error;
+}
+
+function noteOnUser({ user }: SandboxSpec, { name }: SandboxBackend, { spec }: SandboxPlan): string[] {
+  return user === spec.user ? [] : [`${name} runs all programs as one user, not as ${user}.`];
 }
 
 function notesOn(snapshot: StoredSnapshot, to: SandboxBackend, plan: SandboxPlan): string[] {
