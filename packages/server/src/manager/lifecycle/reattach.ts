@@ -110,10 +110,10 @@ export async function recordOf(context: ManagerContext, id: string, key: string)
 }
 
 /** The request sets the lifetime from now on; an expired sandbox is wanted again. */
-async function renewTime(context: ManagerContext, { id, expires_at }: SandboxRecord, plan: SandboxPlan): Promise<void> {
-  const wanted = plan.about.expires_at;
-  if (expires_at === wanted) return;
-  const renewed = amendSandbox(context, id, undefined, { expires_at: wanted });
+async function renewTime(context: ManagerContext, record: SandboxRecord, plan: SandboxPlan): Promise<void> {
+  const { expires_at, on_expiry = record.on_expiry } = plan.about;
+  if (record.expires_at === expires_at && record.on_expiry === on_expiry) return;
+  const renewed = amendSandbox(context, record.id, undefined, { expires_at, on_expiry });
   await context.reported("new expiry of a sandbox", renewed);
 }
 

@@ -139,7 +139,8 @@ test("an expired sandbox that is requested again lives as long as the request sa
   await mark(server, first.id);
   await http.call("PATCH", `/v1/sandboxes/${first.id}/ttl`, { duration: "1s" });
   await expect.poll(async () => (await http.get(first.id)).state, { timeout: 10_000 }).toBe("stored");
-  const again = (await acquire(server, { ttl: "1h" })).body;
+  const again = (await acquire(server, { ttl: "1h", on_expiry: "delete" })).body;
+  expect(again.on_expiry).toBe("delete");
   expect(again).toMatchObject({ id: first.id, tier: "reattached", state: "running" });
   expect(Date.parse(again.expires_at ?? "")).toBeGreaterThan(Date.now() + 3_000_000);
   expect(await marked(server, first.id)).toBe(true);
