@@ -163,7 +163,11 @@ async function pagesIn(folder: string): Promise<string[]> {
   return names.filter((name) => name.endsWith(".md")).map((name) => `${folder}/${name}`);
 }
 
-const pages = ["README.md", ...(await pagesIn("examples")), ...(await pagesIn("docs/start"))];
+/** Its scripts are run in `code-interpreter.browser.test.ts`, with a registry and a package index. */
+const WITH_A_REGISTRY = "examples/code-interpreter/README.md";
+const pages = ["README.md", ...(await pagesIn("examples")), ...(await pagesIn("docs/start"))].filter(
+  (name) => name !== WITH_A_REGISTRY,
+);
 const guides = await Promise.all(
   (await pagesIn("docs/guides")).map(async (name) => ({
     name,
