@@ -58,12 +58,12 @@ export function executionContract(context: ContractContext): void {
   test("a signal to the group ends the children too", async () => {
     const handle = await context.shared();
     const process = await start(handle, bash("sleep 3111 & wait"));
-    const seen = async (): Promise<boolean> =>
-      (await handle.processTable()).some(({ command }) => command.includes("3111"));
-    await eventually(seen, "the child in the process table");
+    const family = async (): Promise<number> =>
+      (await handle.processTable()).filter(({ command }) => command.includes("3111")).length;
+    await eventually(async () => (await family()) === 2, "shell and child in the process table");
     await process.signal(9, "group");
     expect(await process.exited).toMatchObject({ signal: 9 });
-    await eventually(async () => !(await seen()), "the end of the child");
+    await eventually(async () => (await family()) === 0, "the end of both");
   });
 
   test("what runs in the background outlives its parent, which ends without it", async () => {
