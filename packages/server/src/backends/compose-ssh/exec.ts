@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { PassThrough, pipeline, type Readable } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ExtensionCommand, ExtensionProcess } from "../extension/extension.ts";
 import type { ComposeProject } from "./handle.ts";
@@ -9,11 +9,9 @@ import { runRemote } from "./run-remote.ts";
 import { scriptFor, SEND_SIGNAL } from "./scripts.ts";
 import { serviceArgv, type ServiceProcess } from "./service-argv.ts";
 import { ServiceContainers } from "./service-containers.ts";
+import { AfterReport, readReport, sayReport, type StartReport } from "./start-report.ts";
 import { untilEnded } from "./until-ended.ts";
 import { quoteForShell } from "../../support/shell-quote.ts";
-import { nextEvent } from "../../support/next-event.ts";
-
-const MAX_REPORT_BYTES = 64 << 10;
 
 const SIGNAL_BASE = 128;
 const MAX_SIGNAL = 64;
@@ -40,10 +38,10 @@ export async function execInService(
     child.once("close", resolve);
   });
   closed.catch(() => {});
-  const [stdout, stderr] = [kept(child.stdout), kept(child.stderr)];
+  const [stdout, stderr] = [kept(child.stdout, nonce), kept(child.stderr, nonce)];
   child.stdin.on("error", () => {});
   child.stdin.write(`${startLine(command, nonce)}\n`);
-  const report = await readStart(stderr, nonce);
+  const report = await readReport(stdout, stderr);
   if (report.kind !== "started") {
     child.stdin.end();
     stdout.resume();
@@ -72,16 +70,16 @@ export async function execInService(
 }
 
 /** When a child exits, Node discards its unread output; from here on the output waits for its reader. */
-function kept(stream: Readable): PassThrough {
-  const through = new PassThrough();
-  pipeline(stream, through, () => {});
-  return through;
+function kept(stream: Readable, nonce: string): AfterReport {
+  const after = new AfterReport(nonce);
+  pipeline(stream, after, () => {});
+  return after;
 }
 
 /** The script that the shell inside evaluates. It reports its pid, which stays the program's, and execs the program. */
 function startLine({ argv, env, workingFolder }: ExtensionCommand, nonce: string): string {
   const [program = ""] = argv;
-  const say = (what: string): string => `printf '\\n%s %s\\n' ${nonce} ${what} >&2`;
+  const say = (what: string): string => sayReport(nonce, what);
   return [
     ...(workingFolder === undefined
       ? []
@@ -148,37 +146,4 @@ async function sendSignal(
 /** As one line, for a shell that has `n` set to a newline and reads with `read -r`. */
 export function quoteOnOneLine(argument: string): string {
   return quoteForShell(argument).replaceAll("\n", `'"$n"'`);
-}
-
-type StartReport =
-  | { readonly kind: "started"; readonly pid: number }
-  | { readonly kind: "no-folder" }
-  | { readonly kind: "no-program" }
-  /** It ended without a report; this is its output instead. */
-  | { readonly kind: "silent"; readonly said: string };
-
-/**
- * Waits for the line in which a starting process reports itself, and puts back what follows it. Earlier output comes
- * from ssh or Docker, not from the program.
- */
-async function readStart(stderr: Readable, nonce: string): Promise<StartReport> {
-  const report = new RegExp(`\\n${nonce} (\\d+|no-folder|no-program)\\n`);
-  let read = Buffer.alloc(0);
-  for (;;) {
-    const data: Buffer | null = stderr.read() as Buffer | null;
-    if (data === null) {
-      if (stderr.readableEnded || stderr.destroyed) return { kind: "silent", said: read.toString("utf8") };
-      await nextEvent(stderr, ["readable", "end", "close", "error"]);
-      continue;
-    }
-    read = Buffer.concat([read, data]);
-    const match = report.exec(read.toString("latin1"));
-    if (match !== null) {
-      const rest = read.subarray(match.index + match[0].length);
-      if (rest.length > 0) stderr.unshift(rest);
-      const [, word = ""] = match;
-      return word === "no-folder" || word === "no-program" ? { kind: word } : { kind: "started", pid: Number(word) };
-    }
-    if (read.length > MAX_REPORT_BYTES) read = read.subarray(-MAX_REPORT_BYTES);
-  }
 }

@@ -30,6 +30,35 @@ test("the output of a command that is over before anybody reads is there", async
   expect([stdout, stderr, await process.exited]).toEqual(["out\n", "err\n", { code: 0, signal: undefined }]);
 });
 
+/**
+ * Docker carries both streams of a process in one, in any order, and waits for its reader. Here nothing of stderr comes
+ * before stdout has been read to its end.
+ */
+const oneStream = {
+  placement: project.placement,
+  start: (argv: readonly string[]): ChildProcessWithoutNullStreams => {
+    const child = spawn("sh", ["-c", argv.at(-1) ?? ""]);
+    const stderr = new PassThrough();
+    const said = text(child.stderr);
+    child.stdout.once("end", () => void said.then((report) => stderr.end(report)));
+    return Object.assign(child, { stderr });
+  },
+} as unknown as SshConnection;
+
+test("a command that prints megabytes is started, also if they come before the first byte of stderr", async () => {
+  const argv = ["sh", "-c", "echo err >&2; head -c 3000000 /dev/zero"];
+  const process = await execInService(oneStream, project, { argv, env: {} });
+  const [stdout, stderr] = await Promise.all([text(process.stdout), text(process.stderr)]);
+  expect([stdout.length, stderr, await process.exited]).toEqual([3_000_000, "err\n", { code: 0, signal: undefined }]);
+}, 30_000);
+
+test("a command that does not start is told from either stream", async () => {
+  const command = { argv: ["no-such-program"], env: {} };
+  for (const host of [here, oneStream]) {
+    await expect(execInService(host, project, command)).rejects.toThrow("There is no program no-such-program");
+  }
+});
+
 test("a known container is not looked for until Docker says that it is missing", async () => {
   const [id, asked] = ["ab".repeat(32), [] as (readonly string[])[]];
   const containers = new ServiceContainers();
