@@ -35,8 +35,6 @@ export async function startDocker(
   const socketPath = join(folder, "docker.sock");
   const host = `unix://${socketPath}`;
   const configFolder = join(folder, "config");
-  await mkdir(configFolder);
-  await writeFile(join(configFolder, "config.json"), JSON.stringify({ cliPluginsExtraDirs: [debianPrograms.plugins] }));
   const path = [debianPrograms.bin, ...moreFolders, "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(":");
   const env = { PATH: path, DOCKER_HOST: host, DOCKER_CONFIG: configFolder };
   const argv = (storageDriver: string): string[] => [
@@ -64,15 +62,15 @@ export async function startDocker(
       () => false,
     );
   const start = async (storageDriver: string) => {
+    await mkdir(configFolder, { recursive: true });
+    const config = { cliPluginsExtraDirs: [debianPrograms.plugins] };
+    await writeFile(join(configFolder, "config.json"), JSON.stringify(config));
     const service = startService(argv(storageDriver), { env: { PATH: path }, cleanUp: cleanUpScript(folder) });
     await untilReady(service, answers, `dockerd with ${storageDriver}`);
     return service;
   };
   // overlay2 does not work on every file system.
-  const service = await start("overlay2").catch(async () => {
-    await mkdir(configFolder, { recursive: true });
-    return start("vfs");
-  });
+  const service = await start("overlay2").catch(() => start("vfs"));
   return {
     host,
     socketPath,

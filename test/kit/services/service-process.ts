@@ -5,15 +5,16 @@ import { once } from "node:events";
  * Ends the service when this process does, however that ends: its standard input closes then. It is a session of its own,
  * so that it survives the killing of this process's group for as long as it takes to clean up.
  */
-const WATCHDOG = `clean_up=$1; shift
-"$@" < /dev/null & service=$!
-cat > /dev/null
-kill -TERM "$service" 2> /dev/null
-( sleep 8; kill -KILL "$service" ) > /dev/null 2>&1 & limit=$!
+const WATCHDOG = `clean_up=$1; shift; exec 3<&0
+"$@" < /dev/null 3<&- & service=$!
+{ cat <&3; kill -TERM "$service"; sleep 8; kill -KILL "$service"; } > /dev/null 2>&1 & watch=$!
+exec 3<&-
 wait "$service"
-kill "$limit" 2> /dev/null
+kill "$watch" 2> /dev/null
 sh -c "$clean_up" > /dev/null 2>&1
 `;
+/** Beside other suites, a service may get little of the machine. */
+const READY_MS = 120_000;
 
 export interface ServiceProcess {
   /** The end of what it said. */
@@ -32,6 +33,7 @@ export function startService(
     detached: true,
     env: { ...process.env, ...options.env },
   });
+  child.once("exit", () => child.stdin.destroy());
   let text = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (data: Buffer) => (text = (text + data.toString()).slice(-8000)));
@@ -49,9 +51,9 @@ export function startService(
   };
 }
 
-/** Polls until it holds, or the service has ended, or 30 s are over. */
+/** Polls until it holds, or the service has ended, or it has taken too long. */
 export async function untilReady(service: ServiceProcess, ready: () => Promise<boolean>, what: string): Promise<void> {
-  const deadlineMs = performance.now() + 30_000;
+  const deadlineMs = performance.now() + READY_MS;
   while (!(await ready())) {
     if (!service.running() || performance.now() > deadlineMs) {
       await service.stop();
