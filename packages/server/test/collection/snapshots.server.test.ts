@@ -16,7 +16,7 @@ import { checkpoint, newSandbox } from "../lease/samples.ts";
 import { collect } from "../store/store-contract.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { withoutCondemning, withoutLookingAgain } from "./planted-bugs.ts";
-import { type Burst, Turns } from "./turns.ts";
+import { type Burst, Turns, whenChanged } from "./turns.ts";
 
 const burstsArbitrary = fc.array(fc.record({ actor: fc.nat({ max: 3 }), steps: fc.integer({ min: 1, max: 30 }) }), {
   maxLength: 16,
@@ -90,7 +90,7 @@ async function play(bursts: readonly Burst[], plant: (store: ObjectStore) => Obj
   const collects = async (): Promise<void> => {
     await collectAll(plant(turns.storeOf(3, store)));
   };
-  await turns.run([saves(0), saves(1), begins, collects], bursts, async () => {
+  const check = async (): Promise<void> => {
     const named = await repositoryOf(store).get("base");
     if (named !== undefined && !store.has(imageKey(named.id))) throw new Error(`The name's image is gone.`);
     for (const id of begun) {
@@ -98,7 +98,9 @@ async function play(bursts: readonly Burst[], plant: (store: ObjectStore) => Obj
       if (head !== undefined && needsItsSnapshot(head) && !store.has(imageKey(snapshot.id)))
         throw new Error(`The image that ${id} began with is gone.`);
     }
-  });
+  };
+  await turns.run([saves(0), saves(1), begins, collects], bursts, whenChanged(store, check));
+  await check();
   const named = await repositoryOf(store).get("base");
   expect(named).toBeDefined();
   if (saved.length > 0) expect([snapshot.id, ...saved]).toContain(named?.id);
