@@ -82,8 +82,11 @@ export function pageByPage(store: ObjectStore): ObjectStore {
 
 export class Killed extends Error {}
 
-/** A store that a process sees until it is killed, which it is before its call with this number. */
-export function killedAt(store: ObjectStore, call: number): ObjectStore {
+/**
+ * A store that a process sees until it is killed, which it is before its call with this number. Its waits for a better
+ * answer end by the signal: nobody moves the clock of the dead.
+ */
+export function killedAt(store: ObjectStore, call: number, death = new AbortController()): ObjectStore {
   let calls = 0;
   return new Proxy<ObjectStore>(store, {
     get: (target, property) => {
@@ -91,7 +94,10 @@ export function killedAt(store: ObjectStore, call: number): ObjectStore {
       if (typeof value !== "function") return value;
       return (...parameters: unknown[]): unknown => {
         calls += 1;
-        if (calls >= call) throw new Killed(`Killed at call ${calls}.`);
+        if (calls >= call) {
+          death.abort(new Killed(`Killed at call ${calls}.`));
+          throw death.signal.reason;
+        }
         return Reflect.apply(value, target, parameters);
       };
     },

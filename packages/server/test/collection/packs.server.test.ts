@@ -93,11 +93,12 @@ async function saveSnapshot({ store, instances }: Server, base: ModelImage | und
   return id;
 }
 
-async function collectAll(store: ObjectStore, apply = true) {
+async function collectAll(store: ObjectStore, signal?: AbortSignal) {
   return await collectGarbage({
     store,
     clock: new FakeClock(),
-    apply,
+    apply: true,
+    ...(signal === undefined ? {} : { signal }),
     keep: { checkpoints: { keep_last: 1 } },
     packs: new PackSurveyor(packsOfModel),
   });
@@ -121,6 +122,7 @@ async function check(store: MemoryStore, sandboxId: string): Promise<void> {
 
 async function play({ bursts, dead, lists, killed }: Story, bug: PlantedBug = {}): Promise<void> {
   const [store, turns, clock, sandboxId] = [new MemoryStore(), new Turns(), new FakeClock(), randomUUID()];
+  const death = new AbortController();
   const servers: Server[] = [];
   for (const actor of [OWNER, HEIR, FORK, OTHER_FORK]) {
     const own = turns.storeOf(actor, store);
@@ -134,7 +136,7 @@ async function play({ bursts, dead, lists, killed }: Story, bug: PlantedBug = {}
   const storeOf = (actor: number): ObjectStore => {
     const whole = turns.storeOf(actor, store);
     const own = lists === "at once" ? whole : pageByPage(whole);
-    return killed?.actor === actor ? killedAt(own, killed.call) : own;
+    return killed?.actor === actor ? killedAt(own, killed.call, death) : own;
   };
   // A sandbox that has been saved and is owned, and a snapshot that two others began with.
   await servers[OWNER]?.ownership.create(sandboxId, newSandbox());
@@ -145,6 +147,10 @@ async function play({ bursts, dead, lists, killed }: Story, bug: PlantedBug = {}
   const base = await baseOf(store, imageKey(source));
   if (dead !== undefined) await servers[HEIR]?.instances.markDead(servers[dead]?.instances.instanceId ?? "");
 
+  const collects = async (actor: number): Promise<void> => {
+    const own = storeOf(actor);
+    await collectAll(bug.collector?.(own) ?? own, killed?.actor === actor ? death.signal : undefined);
+  };
   const deeds: Readonly<Record<number, () => Promise<unknown>>> = {
     [OWNER]: async () => await put(serverOf(OWNER), sandboxId, first),
     [HEIR]: async () => await takeAndPut(serverOf(HEIR), sandboxId),
@@ -155,10 +161,9 @@ async function play({ bursts, dead, lists, killed }: Story, bug: PlantedBug = {}
       await swap(own, source, (present) => ({ ...(present as StoredSnapshot), state: "removing", removed_by: "" }));
       await removeSnapshot(own, source);
     },
-    [COLLECTOR]: async () => await collectAll(bug.collector?.(storeOf(COLLECTOR)) ?? storeOf(COLLECTOR)),
+    [COLLECTOR]: async () => await collects(COLLECTOR),
     [OTHER_COLLECTOR]: async () => {
-      for (let runs = 0; runs < 2; runs++)
-        await collectAll(bug.collector?.(storeOf(OTHER_COLLECTOR)) ?? storeOf(OTHER_COLLECTOR));
+      for (let runs = 0; runs < 2; runs++) await collects(OTHER_COLLECTOR);
     },
   };
   const mayFail = (actor: number): boolean => actor === dead || actor === killed?.actor || actor === HEIR;
@@ -217,11 +222,27 @@ const CONDEMNED_BUT_NEEDED: Story = {
   killed: { actor: COLLECTOR, call: 19 },
 };
 
+/** A collector that does not know whether its last write arrived, and is killed before it can ask. */
+const KILLED_IN_A_SWAP: Story = {
+  bursts: [
+    [FORK, 58],
+    [HEIR, 20],
+    [COLLECTOR, 2],
+    [FORK, 12],
+    [COLLECTOR, 15],
+    [HEIR, 28],
+    [OTHER_COLLECTOR, 26],
+  ].map(([actor = 0, steps = 0]) => ({ actor, steps })),
+  dead: OWNER,
+  lists: "page by page",
+  killed: { actor: COLLECTOR, call: 16 },
+};
+
 describe("packs of images that servers publish", () => {
   it("stay while an image that can be seen needs them, and no longer", async () => {
     await fc.assert(
       fc.asyncProperty(storyArbitrary, async (story) => await play(story)),
-      { numRuns: 100, examples: [[CONDEMNED_BUT_NEEDED]] },
+      { numRuns: 100, examples: [[CONDEMNED_BUT_NEEDED], [KILLED_IN_A_SWAP]] },
     );
   });
 
