@@ -168,18 +168,22 @@ export class ImageLibrary {
     const { digest, names } = await this.get(wanted);
     const name = this.#nameIn(names, wanted);
     const living = await this.#holders.living();
-    const isGone = await this.#index.change((images) => {
+    const deleted = await this.#index.change((images) => {
       const entry = images.get(digest);
-      if (entry === undefined) return true;
+      if (entry === undefined) return [];
       if (name !== undefined && entry.names.length > 1) {
         images.set(digest, { ...entry, names: entry.names.filter((each) => each !== name) });
-        return true;
+        return [];
       }
-      if (entry.held_by.some((id) => living.has(id))) return false;
-      return images.delete(digest);
+      if (entry.held_by.some((id) => living.has(id))) return undefined;
+      images.delete(digest);
+      return [digest];
     });
-    if (isGone) return this.#collect(Infinity);
-    throw new SandboxerError("image_in_use", `A running sandbox uses the image ${wanted}.`);
+    if (deleted === undefined) {
+      throw new SandboxerError("image_in_use", `A running sandbox uses the image ${wanted}.`);
+    }
+    const { removed, freedBytes } = await this.#collect(Infinity);
+    return { removed: [...deleted, ...removed], freedBytes };
   }
 
   /** Removes every image that nobody uses. */
