@@ -78,7 +78,6 @@ test("selected sandboxes are paused, resumed and deleted together, and failures 
   const { page, client, guard } = await startConsole();
   for (const name of ["one", "two", "three"]) await Sandbox.create({ client, name });
   await Sandbox.create({ client, name: "fleeting", enableCheckpoint: false });
-  // Their rows come in any order.
   await expect.poll(() => page.getByRole("row").count()).toBe(5);
   await page.getByLabel("Select fleeting").check();
   await page.getByLabel("Select one", { exact: true }).click({ modifiers: ["Shift"] });

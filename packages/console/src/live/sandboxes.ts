@@ -91,8 +91,14 @@ export async function refreshSandbox(id: string): Promise<void> {
 export function noteSandbox(record: SandboxRecord): void {
   const known = records.peek();
   if (gone.has(record.id)) return;
-  if (known.has(record.id)) records.value = new Map(known).set(record.id, record);
-  else records.value = new Map([[record.id, record], ...known]);
+  if (known.has(record.id)) {
+    records.value = new Map(known).set(record.id, record);
+    return;
+  }
+  // Answers about several new ones come in any order.
+  const entries = [...known];
+  const older = entries.findIndex(([, { createdAt }]) => createdAt < record.createdAt);
+  records.value = new Map(entries.toSpliced(older === -1 ? entries.length : older, 0, [record.id, record]));
 }
 
 export function forgetSandbox(id: string): void {
