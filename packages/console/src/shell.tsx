@@ -14,6 +14,7 @@ import { OperationTray } from "./ui/operation-tray.tsx";
 const SECTIONS = [
   { section: "sandboxes", to: "/", title: "Sandboxes" },
   { section: "lineage", to: "/lineage", title: "Lineage" },
+  { section: "images", to: "/images", title: "Images" },
   { section: "instances", to: "/instances", title: "Servers" },
 ] as const;
 

@@ -7,6 +7,7 @@ import { everyPage, isTooWide, visit } from "./support/every-page.ts";
 import { furnish } from "./support/furnished.ts";
 import { takeScreenshot } from "./support/screenshots.ts";
 import { startConsole } from "./support/start-console.ts";
+import { testImages } from "./support/test-images.ts";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -27,7 +28,9 @@ const NARROW = { width: 360, height: 740 };
 const WIDE = { width: 1280, height: 800 };
 
 test("axe finds nothing on any page, light and dark, and at 360 px, where nothing is scrolled sideways", async () => {
-  const { page, client, open } = await startConsole({ path: false });
+  const { library, names } = await testImages();
+  const { page, client, open } = await startConsole({ path: false, images: library });
+  for (const name of names) await client.images.pull(name);
   const { sandbox, stored } = await furnish(client);
   const pages = [...everyPage(sandbox.id), { name: "sandbox-asleep", path: `/sandboxes/${stored.id}` }];
   const findings: string[] = [];

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { everyPage, isTooWide, visit } from "./support/every-page.ts";
 import { HOSTILE, HOSTILE_FILE_NAMES } from "./support/hostile.ts";
 import { startConsole } from "./support/start-console.ts";
+import { testImages } from "./support/test-images.ts";
 
 /** What only a mistake could have put into the page. Events are sent to everything, in case something listens. */
 function findInjected(page: Page): Promise<string[]> {
@@ -25,6 +26,14 @@ function findInjected(page: Page): Promise<string[]> {
   });
 }
 
+const REFUSED = {
+  port: 80,
+  address: null,
+  count: 1,
+  first_at: "2026-01-01T00:00:00Z",
+  last_at: "2026-01-01T00:00:00Z",
+};
+
 /** Records of a store may be older than the rules for names, and come from other servers: they are data all the same. */
 async function spoilRecords(route: Route): Promise<void> {
   const response = await route.fetch();
@@ -33,6 +42,8 @@ async function spoilRecords(route: Route): Promise<void> {
   let next = 0;
   const hostile = (): string => HOSTILE[(next += 1) % HOSTILE.length] ?? "";
   const spoilt = JSON.stringify(body, (name, value: unknown) => {
+    if (name === "names") return HOSTILE;
+    if (name === "refused") return HOSTILE.map((rule) => ({ ...REFUSED, name: hostile(), rule }));
     const shown = ["name", "sandbox_name", "key", "profile", "image", "host", "url", "reason", "hint", "message"];
     return shown.includes(name) && (typeof value === "string" || value === null) ? hostile() : value;
   });
@@ -54,9 +65,12 @@ async function furnishHostile(client: Parameters<typeof Sandbox.create>[0]): Pro
 }
 
 test("hostile names, labels, commands, file names and output are text on every page, and the layout holds", async () => {
-  const { page, context, client, open } = await startConsole({ path: false });
+  const { library, names } = await testImages();
+  const { page, context, client, open } = await startConsole({ path: false, images: library });
+  await client.images.pull(names[0]);
   const sandbox = await furnishHostile({ client });
-  await context.route(/\/v1\/(sandboxes|snapshots|instances|operations)([/?][^/]*)?$/, spoilRecords);
+  await context.route(/\/v1\/(sandboxes|snapshots|images|instances|operations)([/?][^/]*)?$/, spoilRecords);
+  await context.route(/\/v1\/sandboxes\/[^/]+\/network$/, spoilRecords);
   await open("/");
   for (const { name, path } of everyPage(sandbox.id)) {
     await visit(page, path);

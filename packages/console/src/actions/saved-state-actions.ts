@@ -1,7 +1,7 @@
 import type { Keep, Retention } from "../format/retention.ts";
 import { spell } from "./sandbox-actions.ts";
-import { onSnapshots, snapshotPath } from "./snapshot-actions.ts";
-import { literal, type Spellings } from "./spellings.ts";
+import { snapshotPath } from "./snapshot-actions.ts";
+import { literal, onServer, type Spellings } from "./spellings.ts";
 
 /** Actions on saved states in other forms. */
 
@@ -14,21 +14,21 @@ export function verifySandboxSpellings(id: string): Spellings {
 }
 
 export function verifySnapshotSpellings(id: string): Spellings {
-  return onSnapshots(["verify", id], `console.log(await client.snapshots.verify(${literal(id)}));`, {
+  return onServer(["verify", id], `console.log(await client.snapshots.verify(${literal(id)}));`, {
     method: "POST",
     path: `${snapshotPath(id)}/verify`,
   });
 }
 
 export function proveSpellings(id: string): Spellings {
-  return onSnapshots(["prove", id], `const { proven } = await client.snapshots.prove(${literal(id)});`, {
+  return onServer(["prove", id], `const { proven } = await client.snapshots.prove(${literal(id)});`, {
     method: "POST",
     path: `${snapshotPath(id)}/prove`,
   });
 }
 
 export function pinSpellings(id: string, pinned: boolean): Spellings {
-  return onSnapshots(
+  return onServer(
     ["snapshots", pinned ? "pin" : "unpin", id],
     `await client.snapshots.update(${literal(id)}, { pinned: ${pinned} });`,
     { method: "PATCH", path: snapshotPath(id), body: { pinned } },

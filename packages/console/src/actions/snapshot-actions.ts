@@ -1,6 +1,6 @@
 import type { SnapshotRecord } from "@sandboxer/client";
 import { spell } from "./sandbox-actions.ts";
-import { commandLine, connection, curlLine, literal, type HttpCall, type Spellings } from "./spellings.ts";
+import { commandLine, connection, curlLine, literal, onServer, type Spellings } from "./spellings.ts";
 
 /** Snapshot actions in other forms. Undefined settings use the server's default. */
 
@@ -109,7 +109,7 @@ export function restoreSpellings(snapshotId: string, choice: RestoreChoice): Spe
 }
 
 export function deleteSnapshotSpellings(snapshotId: string): Spellings {
-  return onSnapshots(["snapshots", "rm", snapshotId], `await client.snapshots.delete(${literal(snapshotId)});`, {
+  return onServer(["snapshots", "rm", snapshotId], `await client.snapshots.delete(${literal(snapshotId)});`, {
     method: "DELETE",
     path: snapshotPath(snapshotId),
   });
@@ -130,7 +130,7 @@ export function amendSnapshotSpellings(
   const removes = Object.keys(before.labels).some((key) => !Object.hasOwn(labels, key));
   const added = Object.entries(labels).filter(([key, value]) => before.labels[key] !== value);
   const naming = name === before.name ? [] : name === null ? ["--none"] : [name];
-  return onSnapshots(
+  return onServer(
     // The command adds labels and removes none.
     removes
       ? ["api", "PATCH", path, "--body", JSON.stringify(body)]
@@ -142,25 +142,11 @@ export function amendSnapshotSpellings(
 
 /** `to` is a snapshot, or `sandbox:ID`. */
 export function diffSpellings(from: string, to: string): Spellings {
-  return onSnapshots(
+  return onServer(
     ["snapshots", "diff", from, to],
     `const diff = await client.snapshots.diff(${literal(from)}, ${literal(to)});`,
     { method: "GET", path: `${snapshotPath(from)}/diff?to=${encodeURIComponent(to)}` },
   );
-}
-
-/** The same call on the snapshots of a server as a command line, a program and a request. */
-export function onSnapshots(cli: readonly string[], sdk: string, call: HttpCall): Spellings {
-  return {
-    cli: commandLine(...cli),
-    sdk: [
-      'import { Sandboxer } from "@sandboxer/client";',
-      "",
-      `const client = new Sandboxer({ ${connection()} });`,
-      sdk,
-    ].join("\n"),
-    curl: curlLine(call, location.origin),
-  };
 }
 
 export function snapshotPath(id: string): string {

@@ -70,3 +70,17 @@ export function sdkOnSandbox(id: string, ...lines: readonly string[]): string {
     ...lines,
   ].join("\n");
 }
+
+/** A call on the server as a whole, as a command line, a program and a request. */
+export function onServer(cli: readonly string[], sdk: string, call: HttpCall): Spellings {
+  return {
+    cli: commandLine(...cli),
+    sdk: [
+      'import { Sandboxer } from "@sandboxer/client";',
+      "",
+      `const client = new Sandboxer({ ${connection()} });`,
+      sdk,
+    ].join("\n"),
+    curl: curlLine(call, location.origin),
+  };
+}

@@ -4,7 +4,7 @@ import { lazy } from "../ui/lazy.tsx";
 import { SandboxPage } from "./sandbox/sandbox-page.tsx";
 import { SandboxesPage } from "./sandboxes/sandboxes-page.tsx";
 
-export type Section = "sandboxes" | "lineage" | "instances" | "other";
+export type Section = "sandboxes" | "lineage" | "images" | "instances" | "other";
 
 interface Page {
   readonly section: Section;
@@ -24,6 +24,11 @@ const LineagePage = lazy(
   (part) => part.LineagePage,
 );
 
+const ImagesPage = lazy(
+  () => import("./images/images-page.tsx"),
+  (part) => part.ImagesPage,
+);
+
 const InstancesPage = lazy(
   () => import("./instances/instances-page.tsx"),
   (part) => part.InstancesPage,
@@ -38,6 +43,7 @@ const ROUTES: readonly Route[] = [
     show: ({ id = "", tab = "" }) => <SandboxPage key={id} id={id} tab={tab} />,
   })),
   { pattern: "/lineage", section: "lineage", title: "Lineage", show: () => <LineagePage /> },
+  { pattern: "/images", section: "images", title: "Images", show: () => <ImagesPage /> },
   { pattern: "/instances", section: "instances", title: "Instances", show: () => <InstancesPage /> },
 ];
 

@@ -29,7 +29,8 @@ const COMMANDS: readonly Command[] = [
   { id: "new", text: "New sandbox", group: "Do", run: askForSandbox, offered: () => may("use") },
   { id: "sandboxes", text: "Go to the sandboxes", group: "Go", run: () => navigate("/") },
   { id: "lineage", text: "Go to the lineage", group: "Go", run: () => navigate("/lineage") },
-  { id: "instances", text: "Go to the instances", group: "Go", run: () => navigate("/instances") },
+  { id: "images", text: "Go to the images", group: "Go", run: () => navigate("/images") },
+  { id: "instances", text: "Go to the servers", group: "Go", run: () => navigate("/instances") },
   { id: "theme", text: "Change the theme", group: "Do", run: nextTheme },
   { id: "shortcuts", text: "Show the keyboard shortcuts", group: "Do", run: showShortcuts },
   {

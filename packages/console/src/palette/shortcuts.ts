@@ -18,7 +18,8 @@ const SHORTCUTS: readonly Shortcut[] = [
   { keys: "n", does: "New sandbox", run: askForSandbox, offered: () => may("use") },
   { keys: "g s", does: "Go to the sandboxes", run: () => navigate("/") },
   { keys: "g l", does: "Go to the lineage", run: () => navigate("/lineage") },
-  { keys: "g i", does: "Go to the instances", run: () => navigate("/instances") },
+  { keys: "g m", does: "Go to the images", run: () => navigate("/images") },
+  { keys: "g i", does: "Go to the servers", run: () => navigate("/instances") },
   { keys: "?", does: "These shortcuts", run: showShortcuts },
 ];
 

@@ -2,10 +2,12 @@ import { join } from "node:path";
 import { inject } from "vitest";
 import { Sandboxer } from "@sandboxer/client";
 import { KeyFile } from "@sandboxer/server/keys";
+import type { ImageLibrary } from "../../../server/src/images/image-library.ts";
 import { loadProfiles } from "../../../server/src/profiles/load-profiles.ts";
 import { ServerProcess } from "../../../../test/kit/server/server-process.ts";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 import { startTestServer, type TestServer } from "../../../../test/kit/server/test-server.ts";
+import { testImages } from "./test-images.ts";
 
 export type Backend = "fake" | "gvisor";
 export type KeyScope = "read" | "use" | "admin";
@@ -34,6 +36,8 @@ export interface ServersOptions {
   readonly leaseTtlMs?: number | undefined;
   /** False: the fake backend's servers have none. */
   readonly store?: boolean | undefined;
+  /** Of the fake backend's servers; absent: they have an empty library. */
+  readonly images?: ImageLibrary | undefined;
 }
 
 /** Servers on one store, which know the same keys. */
@@ -56,12 +60,13 @@ export async function startServers(
 async function fake(
   store: string,
   keys: ConsoleKeys | undefined,
-  { leaseTtlMs, store: stored = true }: ServersOptions,
+  { leaseTtlMs, store: stored = true, images }: ServersOptions,
 ): Promise<Omit<ConsoleServer, "client">> {
   const parts = await startTestServer({
     store: stored ? store : null,
     consoleFolder: inject("consoleBrowser").folder,
     profiles: await loadProfiles({ directories: [] }),
+    images: images ?? (await testImages()).library,
     ...(leaseTtlMs === undefined ? {} : { leaseTtlMs }),
     ...(keys === undefined ? {} : { access: { keyFile: keys.file.path } }),
   });

@@ -6,7 +6,7 @@ export interface ConsolePage {
   readonly path: string;
 }
 
-const TABS = ["run", "processes", "files", "metrics", "facts", "timeline"] as const;
+const TABS = ["run", "processes", "network", "files", "metrics", "facts", "timeline"] as const;
 
 /** Every page of the console, with a sandbox whose tabs are shown. */
 export function everyPage(sandboxId: string): readonly ConsolePage[] {
@@ -15,6 +15,7 @@ export function everyPage(sandboxId: string): readonly ConsolePage[] {
     { name: "sandbox-terminal", path: `/sandboxes/${sandboxId}` },
     ...TABS.map((tab) => ({ name: `sandbox-${tab}`, path: `/sandboxes/${sandboxId}/${tab}` })),
     { name: "lineage", path: "/lineage" },
+    { name: "images", path: "/images" },
     { name: "instances", path: "/instances" },
     { name: "nothing-here", path: "/no/such/page" },
   ];

@@ -1,6 +1,7 @@
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from "playwright-core";
 import type { Sandboxer } from "@sandboxer/client";
 import { expect, inject, onTestFinished } from "vitest";
+import type { ImageLibrary } from "../../../server/src/images/image-library.ts";
 import { startServers, type Backend, type ConsoleKeys, type ConsoleServer, type KeyScope } from "./console-servers.ts";
 import { PageGuard } from "./page-guard.ts";
 import { keepFailures, takeScreenshots } from "./screenshots.ts";
@@ -19,6 +20,8 @@ export interface ConsoleOptions {
   readonly leaseTtlMs?: number;
   /** False: without a store. */
   readonly store?: boolean;
+  /** Container images of the server; absent: none. */
+  readonly images?: ImageLibrary;
 }
 
 /** A page of the console at a real server. All of it ends with the test, which fails when the page did something wrong. */
@@ -49,6 +52,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<TestCo
     keys: options.keys !== undefined,
     leaseTtlMs: options.leaseTtlMs,
     store: options.store,
+    images: options.images,
   });
   const [server] = servers;
   if (server === undefined) throw new Error("There is a first server.");

@@ -1,15 +1,6 @@
-import { commandLine, connection, curlLine, type Spellings } from "../../actions/spellings.ts";
+import { onServer, type Spellings } from "../../actions/spellings.ts";
 
 /** Read-only requests in other forms. */
 export function readSpellings(command: readonly string[], sdkCall: string, path: string): Spellings {
-  return {
-    cli: commandLine(...command),
-    sdk: [
-      'import { Sandboxer } from "@sandboxer/client";',
-      "",
-      `const client = new Sandboxer({ ${connection()} });`,
-      `console.log(await client.${sdkCall});`,
-    ].join("\n"),
-    curl: curlLine({ method: "GET", path }, location.origin),
-  };
+  return onServer(command, `console.log(await client.${sdkCall});`, { method: "GET", path });
 }

@@ -29,6 +29,10 @@ const ProcessesTab = lazy(
   () => import("./processes/processes-tab.tsx"),
   (part) => part.ProcessesTab,
 );
+const NetworkTab = lazy(
+  () => import("./network/network-tab.tsx"),
+  (part) => part.NetworkTab,
+);
 const FilesTab = lazy(
   () => import("./files/files-tab.tsx"),
   (part) => part.FilesTab,
@@ -52,6 +56,7 @@ export const SANDBOX_TABS: readonly SandboxTab[] = [
   { path: "", title: "Terminal", needsRunning: true, keep: true, Content: Terminals },
   { path: "run", title: "Run code", needsRunning: true, keep: true, Content: RunCode },
   { path: "processes", title: "Processes", needsRunning: true, Content: ProcessesTab },
+  { path: "network", title: "Network", needsRunning: false, Content: NetworkTab },
   { path: "files", title: "Files", needsRunning: true, Content: FilesTab },
   { path: "timeline", title: "Timeline", needsRunning: false, Content: TimelineTab },
   { path: "metrics", title: "Metrics", needsRunning: true, Content: MetricsTab },

@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { usePolled } from "../../../live/use-polled.ts";
 import { asError, client, may } from "../../../session.ts";
 import { ErrorBox } from "../../../ui/error-box.tsx";
+import { TableRegion } from "../../../ui/table-region.tsx";
 
 const EVERY_MS = 3_000;
 
@@ -34,20 +35,11 @@ export function PortTable({ sandboxId }: { readonly sandboxId: string }): JSX.El
         <p class="hint">No program listens on a port. Start a web server inside, and it appears here.</p>
       ) : null}
       {value === undefined || value.length === 0 ? null : (
-        <table class="process-table">
-          <thead>
-            <tr>
-              <th scope="col">Port</th>
-              <th scope="col">Address inside</th>
-              <th scope="col">Access</th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.map((listening) => (
-              <PortRow key={listening.port} listening={listening} onOpen={open} />
-            ))}
-          </tbody>
-        </table>
+        <TableRegion label="Ports" columns={["Port", "Address inside", "Access"]}>
+          {value.map((listening) => (
+            <PortRow key={listening.port} listening={listening} onOpen={open} />
+          ))}
+        </TableRegion>
       )}
     </>
   );

@@ -5,6 +5,7 @@ import { formatBytes } from "../../../format/bytes.ts";
 import { shortId } from "../../../format/names.ts";
 import { Link } from "../../../router.tsx";
 import { Button } from "../../../ui/button.tsx";
+import { TableRegion } from "../../../ui/table-region.tsx";
 import { sandboxPath } from "../tabs.tsx";
 
 export interface ProcessListProperties {
@@ -24,44 +25,33 @@ export function ProcessList({ sandboxId, processes, selected, onSelect }: Proces
     );
   }
   return (
-    <div class="process-scroll">
-      <table class="process-table">
-        <caption class="visually-hidden">Processes that were started over HTTP, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Command</th>
-            <th scope="col">Process</th>
-            <th scope="col">State</th>
-            <th scope="col">Output</th>
-            <th scope="col">Kind</th>
-          </tr>
-        </thead>
-        <tbody>
-          {processes.toReversed().map((process) => (
-            <tr key={process.id} class={process.id === selected ? "process-selected" : undefined}>
-              <td>
-                <Button
-                  kind="quiet"
-                  pressed={process.id === selected}
-                  label={`Show ${commandText(process)}, process ${process.pid}`}
-                  onClick={() => onSelect(process.id)}
-                >
-                  <span class="process-command mono">{commandText(process)}</span>
-                </Button>
-              </td>
-              <td class="mono" title={process.id}>
-                {process.pid} · {shortId(process.id)}
-              </td>
-              <td>
-                <span class={`chip ${stateOf(process).chip}`}>{stateOf(process).text}</span>
-              </td>
-              <td>{formatBytes(process.outputEnd)}</td>
-              <td>{[process.pty ? "terminal" : "", process.detached ? "detached" : ""].filter(Boolean).join(", ")}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <TableRegion
+      label="Processes that were started over HTTP, newest first"
+      columns={["Command", "Process", "State", "Output", "Kind"]}
+    >
+      {processes.toReversed().map((process) => (
+        <tr key={process.id} class={process.id === selected ? "process-selected" : undefined}>
+          <td>
+            <Button
+              kind="quiet"
+              pressed={process.id === selected}
+              label={`Show ${commandText(process)}, process ${process.pid}`}
+              onClick={() => onSelect(process.id)}
+            >
+              <span class="process-command mono">{commandText(process)}</span>
+            </Button>
+          </td>
+          <td class="mono" title={process.id}>
+            {process.pid} · {shortId(process.id)}
+          </td>
+          <td>
+            <span class={`chip ${stateOf(process).chip}`}>{stateOf(process).text}</span>
+          </td>
+          <td>{formatBytes(process.outputEnd)}</td>
+          <td>{[process.pty ? "terminal" : "", process.detached ? "detached" : ""].filter(Boolean).join(", ")}</td>
+        </tr>
+      ))}
+    </TableRegion>
   );
 }
 

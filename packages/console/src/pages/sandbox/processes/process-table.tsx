@@ -6,6 +6,7 @@ import { formatMilliseconds } from "../../../format/duration.ts";
 import { usePolled } from "../../../live/use-polled.ts";
 import { client } from "../../../session.ts";
 import { ErrorBox } from "../../../ui/error-box.tsx";
+import { TableRegion } from "../../../ui/table-region.tsx";
 
 const EVERY_MS = 2_000;
 /** A sandbox may have thousands; the page shows the first. */
@@ -26,35 +27,19 @@ export function ProcessTable({ sandboxId }: { readonly sandboxId: string }): JSX
           The first {SHOWN} of {value.length}.
         </p>
       ) : null}
-      <div class="process-scroll" tabIndex={0} role="region" aria-label="All processes">
-        <table class="process-table">
-          <caption class="visually-hidden">All processes</caption>
-          <thead>
-            <tr>
-              <th scope="col">PID</th>
-              <th scope="col">Parent</th>
-              <th scope="col">User</th>
-              <th scope="col">State</th>
-              <th scope="col">Memory</th>
-              <th scope="col">CPU</th>
-              <th scope="col">Command</th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.slice(0, SHOWN).map(({ pid, parentPid, uid, state, residentBytes, cpuMs, command }) => (
-              <tr key={pid}>
-                <td class="mono">{pid}</td>
-                <td class="mono">{parentPid}</td>
-                <td class="mono">{uid}</td>
-                <td>{state}</td>
-                <td>{formatBytes(residentBytes)}</td>
-                <td>{formatMilliseconds(cpuMs)}</td>
-                <td class="process-command mono">{command}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <TableRegion label="All processes" columns={["PID", "Parent", "User", "State", "Memory", "CPU", "Command"]}>
+        {value.slice(0, SHOWN).map(({ pid, parentPid, uid, state, residentBytes, cpuMs, command }) => (
+          <tr key={pid}>
+            <td class="mono">{pid}</td>
+            <td class="mono">{parentPid}</td>
+            <td class="mono">{uid}</td>
+            <td>{state}</td>
+            <td>{formatBytes(residentBytes)}</td>
+            <td>{formatMilliseconds(cpuMs)}</td>
+            <td class="process-command mono">{command}</td>
+          </tr>
+        ))}
+      </TableRegion>
     </>
   );
 }
