@@ -10,6 +10,7 @@
  * `scripts/testing/allowed-skips.ts` allows it by name, or the table of backends says that the backend cannot do it.
  */
 import { availableParallelism } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import { findCompiler } from "@sandboxer/server/setup";
 import { prepareChromium } from "../test/kit/services/chromium.ts";
 import { prepareDebianPrograms, whyNoServices } from "../test/kit/services/debian-programs.ts";
@@ -38,7 +39,7 @@ const pictures = selected.includes("console") ? "kept" : "none";
 
 const results: SuiteResult[] = [];
 /** How many workers go at once. About half of them wait for something; more of them make tests with short leases wait too long. */
-const room = new Room(Math.max(4, Math.ceil(2.5 * availableParallelism())));
+const room = new Room(Math.max(4, 3 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 // The first suites need nothing of what is downloaded and built. One Go build at a time: each takes all processors.
 const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
@@ -50,20 +51,23 @@ const browser = wanted("console") ? prepareChromium(report) : undefined;
 const extensionsOver = Promise.withResolvers<void>();
 const extensions = async (): Promise<readonly Planned[]> => (await services, [planExtensions()]);
 
+/** The longest suite starts as soon as its engine is known, which takes a moment; building one takes minutes. */
+const engineKnown = Promise.race([engines, delay(15_000, undefined, { ref: false })]);
+
 /** By rank: the longest first, and what others wait for; at the end what is short. A weight says how many workers it keeps busy. */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
-  [1, async () => STATIC_SUITES],
   [3, async () => [quick("unit"), quick("servers")]],
-  [1, extensions],
   [2, async () => (await engines).slice(1)],
+  [1, extensions],
   [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
   [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines, pictures)] : [])],
-  [2, async () => (await engines).slice(0, 1)],
   [2, async () => (await stores, wanted("chaos") ? planChaosSuites(await engines) : [])],
+  [2, async () => (await engines).slice(0, 1)],
+  [2, async () => (await engineKnown, [quick("crash")])],
   [1, async () => (await stores, [quick("stores")])],
-  [2, async () => [quick("crash")]],
-  [1, async () => [planAgent()]],
-  [1, async () => [simulation(2_000)]],
+  [1, async () => (await engineKnown, STATIC_SUITES)],
+  [1, async () => (await engineKnown, [planAgent()])],
+  [1, async () => (await engineKnown, [simulation(2_000)])],
 ];
 // Each that runs listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);

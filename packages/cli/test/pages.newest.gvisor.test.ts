@@ -69,21 +69,24 @@ function commandsOf(page: string): readonly Command[] {
 class Machine {
   readonly #home: string;
   readonly #holder: ChildProcess;
+  readonly #warm: boolean;
   /** npx takes a second, so that a page uses it once; then the command that it runs. */
   #npxWorks = false;
   readonly #running: { readonly child: ChildProcess; readonly ended: Promise<unknown> }[] = [];
 
-  private constructor(home: string, holder: ChildProcess) {
+  private constructor(home: string, holder: ChildProcess, warm: boolean) {
     this.#home = home;
     this.#holder = holder;
+    this.#warm = warm;
   }
 
-  static async start(onEnd: (end: () => Promise<void>) => void): Promise<Machine> {
+  /** With `warm`, its servers start sandboxes ahead, as they do by default. */
+  static async start(onEnd: (end: () => Promise<void>) => void, { warm = false } = {}): Promise<Machine> {
     const home = await mkdtemp(join(tmpdir(), "sandboxer-pages-"));
     await mkdir(join(home, "store"));
     const holder = spawn("unshare", ["--net", "sh", "-c", "ip link set lo up && echo up && exec sleep infinity"]);
     await once(holder.stdout, "data");
-    const machine = new Machine(home, holder);
+    const machine = new Machine(home, holder, warm);
     onEnd(async () => await machine.#end());
     return machine;
   }
@@ -129,7 +132,9 @@ class Machine {
     const { PATH, XDG_CACHE_HOME = join(homedir(), ".cache") } = process.env;
     // Engines and agents come from where the set-up of the tests has put them.
     const path = `${join(ROOT, "node_modules/.bin")}:${PATH ?? ""}`;
-    return { PATH: path, HOME: this.#home, XDG_CACHE_HOME, TERM: "xterm" };
+    // Each sandbox that is started ahead costs as much as one that is used.
+    const pool = this.#warm ? {} : { SANDBOXER_WARM_POOL_MAX: "0" };
+    return { PATH: path, HOME: this.#home, XDG_CACHE_HOME, TERM: "xterm", ...pool };
   }
 
   async #end(): Promise<void> {
@@ -179,7 +184,7 @@ test.concurrent.for(pages)("the commands of %s do what it says", async (name, { 
   const commands = commandsOf(await readFile(join(ROOT, name), "utf8"));
   expect(commands).not.toEqual([]);
   const here = commands.filter(({ line }) => !NOT_HERE.some(([pattern]) => pattern.test(line)));
-  await expectOutput(await Machine.start(onTestFinished), here);
+  await expectOutput(await Machine.start(onTestFinished, { warm: name === "README.md" }), here);
 });
 
 test.concurrent.for(guides.filter(({ commands }) => commands.length > 0))(
