@@ -1,4 +1,5 @@
 import type { CreatedSandboxRecord, SnapshotDiff, SnapshotInfo } from "@sandboxer/protocol";
+import { eventually } from "../../../../../test/kit/eventually.ts";
 import { SandboxClient, text } from "./processes/support.ts";
 import { type Answer, type ErrorAnswer, HttpClient } from "./support.ts";
 
@@ -58,11 +59,13 @@ export class SnapshotClient<Server extends { readonly httpUrl: string }> {
 export async function count(sandbox: SandboxClient, processId: string): Promise<number> {
   const { output_end: offset } = await sandbox.process(processId);
   await sandbox.stdin(processId, "more\n");
-  for (;;) {
+  let found: string | undefined;
+  await eventually("the counter has counted", async () => {
     const printed = text(await sandbox.output(processId, `?offset=${offset}`));
-    const found = /count (\d+)\n/.exec(printed)?.[1];
-    if (found !== undefined) return Number(found);
-  }
+    found = /count (\d+)\n/.exec(printed)?.[1];
+    return found !== undefined;
+  });
+  return Number(found);
 }
 
 export async function startCounter(sandbox: SandboxClient): Promise<string> {

@@ -31,7 +31,8 @@ describe.skipIf(missing !== undefined)("processes and files over HTTP, on gVisor
     expect(long).toMatchObject({ exit_code: 0, stdout: "42\n" });
     const absent = await box.call("POST", "/exec", { command: ["no-such-program"] });
     expect([absent.status, absent.body.error.code]).toEqual([404, "file_not_found"]);
-    const stubborn = await box.exec({ shell: "trap '' TERM; echo on; while :; do sleep 0.1; done", timeout: 0.3 });
+    // Long enough for the shell to start and to set its trap beside other suites.
+    const stubborn = await box.exec({ shell: "trap '' TERM; echo on; while :; do sleep 0.1; done", timeout: 3 });
     expect(stubborn).toMatchObject({ exit_code: null, signal: "SIGKILL", stdout: "on\n", timed_out: true });
 
     const big = await box.exec({ shell: "head -c 5000000 /dev/zero", max_output_bytes: 1000 });
