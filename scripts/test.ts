@@ -28,6 +28,7 @@ import { runSuite } from "./testing/run-suite.ts";
 import { checkSkips } from "./testing/skips.ts";
 import { simulation, STATIC_SUITES, titleOf, vitestSuite, type Suite, type SuiteResult } from "./testing/suite.ts";
 import { summaryOf } from "./testing/summary.ts";
+import { buildTestCommand } from "./testing/test-command.ts";
 
 const QUICK_TIMEOUT_MS = 20 * 60_000;
 const strict = process.env["CI"] === "true";
@@ -42,7 +43,7 @@ const results: SuiteResult[] = [];
 const room = new Room(Math.max(4, 3 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 // The first suites need nothing of what is downloaded and built. One Go build at a time: each takes all processors.
-const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
+const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planEngines() : Promise.resolve([]);
 const stores = engines.then(() => (["stores", "chaos"].some(wanted) ? prepareStoreServers(report) : undefined));
 const services = ["extensions", "docker"].some(wanted) ? prepareDebianPrograms(report) : undefined;
 const browser = wanted("console") ? prepareChromium(report) : undefined;
@@ -90,6 +91,13 @@ if (selected.length === 0) for (const line of skips.unused) report(line);
 if (results.length === 0) throw new Error(`No suite is called ${selected.join(" or ")}.`);
 process.stdout.write(summaryOf(results));
 process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;
+
+/** The suites on real engines, and the command for the servers that these and other suites start. */
+async function planEngines(): Promise<Planned[]> {
+  const [planned, command] = await Promise.all([planGvisorSuites(), buildTestCommand(report)]);
+  if (command !== undefined) process.env["SANDBOXER_TEST_COMMAND"] ??= command;
+  return planned;
+}
 
 /** A suite without real sandboxes. */
 function quick(name: string): Suite {

@@ -2,13 +2,12 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { COMMAND } from "./command.ts";
 import { listeningUrl } from "./listening-url.ts";
 import { RawClient } from "./raw-client.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
-const COMMAND = fileURLToPath(new URL("../../../packages/cli/bin/sandboxer.mjs", import.meta.url));
 const DEADLINE_MS = 90_000;
 
 /** Why the tests on the real engine cannot run here; undefined when they can. */

@@ -1,14 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { CLONE_COMMAND, COMMAND } from "../../../../../../test/kit/server/command.ts";
 import { listeningUrl } from "../../../../../../test/kit/server/listening-url.ts";
 import { RawClient } from "../../../../../../test/kit/server/raw-client.ts";
 import { temporaryFolder } from "../../../../../../test/kit/temporary-folder.ts";
 import type { StepName } from "./steps.ts";
 
-const COMMAND = fileURLToPath(new URL("../../../../../cli/bin/sandboxer.mjs", import.meta.url));
 const SIGNAL_AT_STEP = new URL("./signal-at-step.ts", import.meta.url).href;
 const DEADLINE_MS = 60_000;
 
@@ -53,15 +52,11 @@ export class CrashServer {
     const dataDirectory = options.dataDirectory ?? (await temporaryFolder());
     const engine = backend === "gvisor" ? gvisorFlags() : (options.flags ?? []);
     const flags = ["--port", "0", "--store", store, "--data-directory", dataDirectory, "--lease-ttl", leaseTtl];
-    const preload = step === undefined ? [] : ["--import", SIGNAL_AT_STEP];
-    const child = spawn(
-      process.execPath,
-      [...preload, COMMAND, "serve", "--json", "--backend", backend, ...flags, ...engine],
-      {
-        env: { ...process.env, ...orders },
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    );
+    const command = step === undefined ? [COMMAND] : ["--import", SIGNAL_AT_STEP, CLONE_COMMAND];
+    const child = spawn(process.execPath, [...command, "serve", "--json", "--backend", backend, ...flags, ...engine], {
+      env: { ...process.env, ...orders },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const log: string[] = [];
     createInterface(child.stderr).on("line", (line) => log.push(line));
     const url = await listeningUrl(child, DEADLINE_MS, () => log.join("\n"));

@@ -1,11 +1,10 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import type { EventRecord, SandboxRecord } from "@sandboxer/protocol";
 import { HttpClient } from "../../../gateway/http/support.ts";
+import { COMMAND } from "../../../../../../test/kit/server/command.ts";
 import { ServerProcess } from "../../../../../../test/kit/server/server-process.ts";
 import { temporaryFolder } from "../../../../../../test/kit/temporary-folder.ts";
 
-const COMMAND = fileURLToPath(new URL("../../../../../cli/bin/sandboxer.mjs", import.meta.url));
 const KEY = "my-convo";
 
 export interface LabOptions {
