@@ -31,7 +31,7 @@ test("nothing is sent beyond the limit, and each byte once", async () => {
   await agent.untilText(id, "0123456789");
 });
 
-test("seek goes back, clamps to the oldest byte, and refuses what is not there yet", async () => {
+test("seek goes back, clamps to the oldest byte, and refuses offsets that do not exist yet", async () => {
   const agent = await startAgent();
   const { id } = await agent.spawn(["head", "-c", "600000", "/dev/zero"]);
   const { end } = await agent.exit(id);
@@ -106,7 +106,7 @@ test("characters are not split between chunks, and broken ones do not hold anyth
   expect(agent.text(id)).toBe("€b");
 });
 
-test("a long text of wide characters arrives whole, in chunks of whole characters", async () => {
+test("a long text of wide characters arrives complete, in chunks of complete characters", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell(`yes "€uro 😀" | head -c 2000000`, { open: false });
   let limit = 0;
@@ -134,7 +134,7 @@ test("a long text of wide characters arrives whole, in chunks of whole character
   ).toBe(true);
 });
 
-test("streams that take turns byte by byte are bounded too, and go on when acknowledged", async () => {
+test("streams that take turns byte by byte are bounded too, and continue when acknowledged", async () => {
   const agent = await startAgent();
   const script =
     "$|=1; for (1..9000) { syswrite(STDOUT,'a'); syswrite(STDERR,'b'); select(undef,undef,undef,0.0001) if $_%50==0 }";

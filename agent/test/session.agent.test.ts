@@ -13,7 +13,7 @@ async function untilStill(read: () => string): Promise<void> {
   for (let before: string | undefined; before !== read(); await meanwhile(300)) before = read();
 }
 
-test("quiesced, the agent is silent while processes go on; RESUME continues where it was", async () => {
+test("when quiesced, the agent is silent while processes keep running; RESUME continues where it was", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell(loop);
   const short = await agent.shell("sleep 0.15; echo bye");

@@ -77,7 +77,7 @@ test("writing changes the columns that were seen, and leaves the others and the 
   expect(differencesFrom(written, [again, stone].flatMap(observationsOf))).toEqual([]);
 });
 
-test("a part that is new or gone, and a backend that is new, are differences", () => {
+test("a part that is new or missing, and a backend that is new, are differences", () => {
   const parts = { commands: ["passed"], ports: ["passed"], pausing: ["passed"] } as const;
   const seen = [report("paper", parts), report("scissors", parts)].flatMap(observationsOf);
   expect(differencesFrom(PAGE, seen)).toEqual([

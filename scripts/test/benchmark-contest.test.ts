@@ -21,7 +21,7 @@ function failing(name: string, turn: number): Peer {
   });
 }
 
-test("a peer that fails in a later round is left out with its reason, and the others go on", async () => {
+test("a peer that fails in a later round is left out with its reason, and the others continue", async () => {
   const skipped: Skipped[] = [];
   const found = await contest(lab, [failing("sandboxer", 0), failing("Docker", 3)], "exec", skipped);
   expect(found.map(({ sides }) => sides.map(({ name }) => name))).toEqual([["sandboxer"]]);

@@ -115,7 +115,7 @@ test("this system's Node becomes the `node` of npm's scripts", async () => {
   expect(link()).toBe(`../${NODE_PACKAGE}/bin/node`);
 });
 
-test("a Node that npm left out is told, and installed by the next run", async () => {
+test("a Node that npm left out is reported, and installed by the next run", async () => {
   writeLock("1.0.0", OWN_NODE);
   const record = JSON.stringify({ packages: { "node_modules/a": { version: "1.0.0" } } });
   writeNpm(`${INSTALL}; echo '${record}' > node_modules/.package-lock.json`);
@@ -136,7 +136,7 @@ test("two at the same moment install once", async () => {
   expect(calls()).toBe(1);
 });
 
-test("a failing npm is told, and the next run tries again", async () => {
+test("a failing npm is reported, and the next run tries again", async () => {
   writeNpm("exit 7");
   const result = await bootstrap();
   expect(result.code).toBe(1);
@@ -145,7 +145,7 @@ test("a failing npm is told, and the next run tries again", async () => {
   expect((await bootstrap()).code).toBe(0);
 });
 
-test("no npm is told", async () => {
+test("a missing npm is reported", async () => {
   const result = await bootstrap(`${root}/bin`);
   expect(result.code).toBe(1);
   expect(result.stderr).toContain("npm could not be started");
@@ -170,7 +170,7 @@ test("the console is built once, and again when its sources or those of the clie
   expect([page(), builds()]).toEqual(["second", 4]);
 });
 
-test("a console that cannot be built is told and leaves the one before; the next run tries again", async () => {
+test("a console that cannot be built is reported and leaves the previous one; the next run tries again", async () => {
   writeNpm(INSTALL);
   writeConsole("works");
   await bootstrap();

@@ -6,7 +6,7 @@ import { TEST_FOLDERS } from "../testing/suffixes.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-test("the files that are named are there", () => {
+test("the named files exist", () => {
   const files = globSync(`${TEST_FOLDERS}/**/*.test.ts`, { cwd: ROOT }).map((path) => `/${path}`);
   expect(LONG_FILES.filter((end) => !files.some((path) => path.endsWith(`/${end}`)))).toEqual([]);
 });

@@ -47,7 +47,7 @@ test("work that is wider than the room has it alone", async () => {
   await Promise.all(all);
 });
 
-test("work that fails makes room, and tells those who wait for it", async () => {
+test("work that fails makes room, and its error reaches the caller", async () => {
   const room = new Room(1);
   const failing = room.use(1, 1, () => Promise.reject(new Error("broken")));
   const next = room.use(2, 1, () => Promise.resolve("next"));

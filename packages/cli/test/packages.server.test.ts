@@ -96,7 +96,7 @@ describe("installed into an empty folder", () => {
     for (const path of assets) expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
   });
 
-  test("profiles and the sources of the agent come along", async () => {
+  test("profiles and the sources of the agent are included", async () => {
     const profiles = await outside.run(folder, [sandboxer, "profiles", "list"]);
     expect(profiles).toContain("gvisor-default");
     const agent = join(folder, "node_modules/@sandboxer/server/agent");

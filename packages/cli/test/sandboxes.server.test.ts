@@ -17,7 +17,7 @@ test("create prints the id alone; talk goes to stderr", async () => {
   expect(record.expires_at).not.toBeNull();
 });
 
-test("create --json has the whole record with its token, and no talk", async () => {
+test("create --json prints the complete record with its token, and nothing else", async () => {
   const cli = await startCli();
   const { out, err } = await cli(["create", "--json", "--memory", "64"]);
   expect(err).toBe("");

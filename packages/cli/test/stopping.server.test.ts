@@ -163,7 +163,7 @@ describe.skipIf(!canUnshare)("as PID 1 of a container (skipped where there are n
     await expectSaved(machine, ids);
   });
 
-  test("when its time is over before the store is back, the next server on the machine has everything", async () => {
+  test("when its time limit passes before the store is back, the next server on the machine has everything", async () => {
     const machine = await newMachine();
     const { server, tell } = await inContainer(machine);
     const ids = await held(machine, server, () => tell("SIGTERM"));

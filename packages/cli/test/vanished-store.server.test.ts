@@ -45,7 +45,7 @@ test("a server that is started before its mount does not take the bare folder fo
   expect(await serve()).toMatchObject({ code: 0 });
 });
 
-test("with --require-store no server starts a store, and one that is there is used", async () => {
+test("with --require-store no server creates a store, and an existing one is used", async () => {
   const { folder, serve } = await machine();
   const refused = await serve("--require-store");
   expect(refused).toMatchObject({ code: 10, out: "" });

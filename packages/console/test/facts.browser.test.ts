@@ -2,7 +2,7 @@ import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
 import { startConsole } from "./support/start-console.ts";
 
-test("facts tell what it is and who has it; name, times and reachability can be changed and asked", async () => {
+test("facts show settings and owner; name, times and reachability can be changed and checked", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "known", labels: { team: "ml" }, ttl: "1h", maxLoss: "5m" });
   await open(`/sandboxes/${sandbox.id}/facts`);
@@ -46,7 +46,7 @@ test("the token of a new sandbox is shown once", async () => {
   expect(await token.count()).toBe(0);
 });
 
-test("metrics are drawn, and told as numbers", async () => {
+test("metrics are drawn, and shown as numbers", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "measured" });
   await open(`/sandboxes/${sandbox.id}/metrics`);

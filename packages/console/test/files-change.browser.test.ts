@@ -43,7 +43,7 @@ test("a text is edited and saved; one that changed meanwhile is not overwritten 
   expect(await sandbox.files.readText("/workspace/a.txt")).toBe("mine again");
 });
 
-test("files and folders are made, renamed and removed; nothing that is there is replaced by the way", async () => {
+test("files and folders are created, renamed and removed; existing ones are never replaced silently", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   await sandbox.files.write("/workspace/kept.txt", "kept");

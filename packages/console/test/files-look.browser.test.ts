@@ -97,7 +97,7 @@ test("names with anything in them are seen as they are, and can be opened, renam
   await expect.poll(() => sandbox.files.exists("/workspace/invoice\u202Egnp.exe"), WAIT).toBe(false);
 });
 
-test("ten thousand entries cost as many rows as are seen; who may only look is offered nothing else", async () => {
+test("ten thousand entries cost as many rows as are seen; a key with the scope read is offered nothing else", async () => {
   const { page, client, open } = await startConsole({ path: false, keys: "read" });
   const sandbox = await Sandbox.create({ client });
   const names = Array.from({ length: 10_000 }, (_, index) => `entry-${index}`);

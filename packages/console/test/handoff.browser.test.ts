@@ -37,7 +37,7 @@ async function expectCountAcrossMoves(options: ConsoleOptions): Promise<void> {
   expect(new URL(page.url()).origin).toBe(here.url);
 }
 
-test("a terminal continues while its sandbox moves to another server and back, and every number is there once", () =>
+test("a terminal continues while its sandbox moves to another server and back, and every number appears once", () =>
   expectCountAcrossMoves({ backend: "fake", keys: "use" }));
 
 test.skipIf(whyNoEngine() !== undefined)("on gVisor too", () => expectCountAcrossMoves({ backend: "gvisor" }));

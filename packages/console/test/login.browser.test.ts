@@ -93,7 +93,7 @@ test("a session that ends behind a dialog leaves nothing in front of the login, 
   expect(await page.getByRole("button", { name: "Fork …" }).count()).toBe(0);
 });
 
-test("a user who cannot be logged out is told so", async () => {
+test("a log-out that fails is reported", async () => {
   const { page, guard } = await startConsole({ keys: "use" });
   guard.expectProblem(/^failed: POST .*logout/);
   await page.route("**/v1/logout", (route) => route.abort("connectionrefused"));

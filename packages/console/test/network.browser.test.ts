@@ -49,7 +49,7 @@ test("refused connections are listed as they happen, and the policy can be chang
   await page.getByText("no: it is paused").waitFor();
 });
 
-test("who may only look sees the policy and cannot change it", async () => {
+test("a key with the scope read sees the policy and cannot change it", async () => {
   const { page, client, open } = await startConsole({ path: false, keys: "read" });
   const sandbox = await Sandbox.create({ client, name: "watched" });
   await open(`/sandboxes/${sandbox.id}/network`);

@@ -29,7 +29,7 @@ const hostilePage = (server: string): string => `<!doctype html><title>inside</t
   ]);
 </script><iframe src="${server}/"></iframe><form method="post" action="${server}/v1/sandboxes"><button>go</button></form>`;
 
-test("a page from a sandbox reaches neither the API nor the console of who looks at it, and sets no cookies for them", async () => {
+test("a page from a sandbox reaches neither the API nor the console of its viewer, and sets no cookies for them", async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, "index.html"), "<title>console</title>");
   const server = await startTestServer({ apiKeys: [KEY], consoleFolder: folder });

@@ -74,7 +74,7 @@ test("a part of the page that could not be loaded is asked for again by itself",
   expect(asked).toBe(3);
 });
 
-test("a sandbox that is deleted under the page, and one that never existed, are told apart", async () => {
+test("a sandbox that is deleted while its page is open is distinguished from one that never existed", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
   guard.expectAnswer(404, /^\/v1\/sandboxes\//);
   guard.expectAnswer(410, /^\/v1\/sandboxes\//);
@@ -230,7 +230,7 @@ test("looking at the output of a terminal does not take it away from the user wh
   await other.getByRole("log").getByText("got hello").waitFor();
 });
 
-test("a user who may only read sees the output, and no buttons", async () => {
+test("a key with the scope read sees the output, and no buttons", async () => {
   const { page, client, open } = await startConsole({ path: false, keys: "read" });
   const sandbox = await Sandbox.create({ client, name: "glass" });
   const { id } = (await sandbox.spawn("echo visible; sleep 1000")).detach();

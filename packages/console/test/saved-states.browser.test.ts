@@ -159,7 +159,7 @@ test("a snapshot is pinned, proven and verified in the lineage, and damage is ma
   expect((await client.snapshots.get(hurt.id)).state).toBe("damaged");
 });
 
-test("a user who may only read sees all of it, and no buttons", async () => {
+test("a key with the scope read sees all of it, and no buttons", async () => {
   const { page, client, open } = await startConsole({ path: false, keys: "read" });
   const web = await Sandbox.create({ client, name: "web" });
   const snapshot = await web.snapshot({ name: "kept" });

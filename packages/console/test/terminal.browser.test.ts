@@ -35,7 +35,7 @@ test("a reload finds the terminal again with all that it showed, once, and it co
   expect(await page.getByRole("tab").count()).toBe(1);
 });
 
-test("a connection that breaks comes back: it is said, and every number is there once", async () => {
+test("a connection that breaks comes back: the page says so, and every number appears once", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const cuts: (() => Promise<void>)[] = [];
   const said = Promise.withResolvers<void>();

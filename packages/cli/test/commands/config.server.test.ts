@@ -104,7 +104,7 @@ test("the console is on unless a flag, a variable or the file turns it off", asy
   expect(await value([], { SANDBOXER_CONSOLE: "on" })).toBe("on");
 });
 
-test("the backend has two names of its flag, of which --backend is the stronger", async () => {
+test("the backend has two flags, and --backend wins", async () => {
   expect((await run(["--sandbox-backend", "fake"])).out).toMatch(/\nbackend +fake\n/);
   expect((await run(["--sandbox-backend", "fake", "--backend", "docker"])).out).toMatch(/\nbackend +docker\n/);
 });

@@ -147,7 +147,7 @@ test("contexts are read from TOML too, and not written to it", async () => {
   });
 });
 
-test("a server with keys refuses who has none", async () => {
+test("a server with keys refuses callers without one", async () => {
   const cli = await startCli({ apiKeys: ["k".repeat(32)] });
   expect((await cli(["ls"])).code).toBe(0);
   expect((await cli(["ls"], { env: { SANDBOXER_API_KEY: "wrong" } })).code).toBe(3);

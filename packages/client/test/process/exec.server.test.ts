@@ -64,14 +64,14 @@ describe("exec", () => {
     expect(result).toMatchObject({ stdout: "12\n/tmp/place\n" });
   });
 
-  test("collects no more than it is told, and reads to the end", async () => {
+  test("collects no more than its limit, and reads to the end", async () => {
     const box = await sandbox();
     const result = await box.exec("head -c 3000000 /dev/zero; exit 4", { maxOutputBytes: 1000 });
     expect(result).toMatchObject({ truncated: true, exitCode: 4 });
     expect(result.stdout).toHaveLength(1000);
   });
 
-  test("carries large output to a slow reader, whole", async () => {
+  test("carries large output to a slow reader completely", async () => {
     const box = await sandbox();
     let bytes = 0;
     for await (const { data } of box.exec("head -c 5000000 /dev/zero").chunks()) {
@@ -187,7 +187,7 @@ describe("ending", () => {
 });
 
 describe("leaving and coming back", () => {
-  test("a loop that is left lets the process go on; its offset takes it up", async () => {
+  test("leaving the loop lets the process continue; its offset resumes the reading", async () => {
     const box = await sandbox();
     const process = await box.spawn("for i in $(seq 1 20); do echo $i; sleep 0.002; done");
     let text = "";
@@ -201,7 +201,7 @@ describe("leaving and coming back", () => {
     );
   });
 
-  test("by another client, which takes over; the first one hears of it", async () => {
+  test("by another client, which takes over; the first one learns of it", async () => {
     const { client } = await server();
     const box = await Sandbox.create({ client });
     const process = await box.spawn("echo first; read a; echo $a");
@@ -214,7 +214,7 @@ describe("leaving and coming back", () => {
     expect(await result).toMatchObject({ stdout: "first\nsecond\n" });
   });
 
-  test("detached, it never waits for a reader, and the newest output is there", async () => {
+  test("detached, it never waits for a reader, and the newest output is kept", async () => {
     const box = await sandbox();
     const process = await box.spawn("head -c 3000000 /dev/zero; echo end", { detach: true });
     await expect.poll(async () => (await process.info()).state).toBe("exited");

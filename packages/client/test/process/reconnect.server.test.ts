@@ -43,7 +43,7 @@ test("connections that are cut at random bytes lose no byte and repeat none", as
   expect(await direct.processes()).toHaveLength(1);
 });
 
-test("a command through a proxy that cuts is run once, and its result is whole", async () => {
+test("a command through a proxy that cuts connections is run once, and its result is complete", async () => {
   const { url } = await server();
   let connections = 0;
   // Every third is whole, so that each call comes through at last.

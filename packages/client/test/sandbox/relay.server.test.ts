@@ -139,7 +139,7 @@ describe("the text of a relaying server about the owner", () => {
     expect(stays).toMatchObject({ outcome: { code: "permission_denied" }, paths: ["stats"] });
   });
 
-  test("a scope that is too small is told as it is", async () => {
+  test("a scope that is too small is reported as such", async () => {
     expect(await asked([failure(403, "permission_denied", { needed: "use" })])).toMatchObject({
       outcome: { code: "permission_denied" },
       paths: ["stats"],

@@ -108,7 +108,7 @@ describe("a sandbox that another server has", () => {
   });
 });
 
-test("a stream of bytes is only sent once the sandbox is there", async () => {
+test("a stream of bytes is only sent once the sandbox is running", async () => {
   const page = { status: 200, body: { items: [], next_cursor: null } };
   const { sandbox, paths } = await handle([STORED, RECORD, page, { status: 204 }]);
   await sandbox.files.write("/a", ReadableStream.from([new TextEncoder().encode("bytes")]));

@@ -175,7 +175,7 @@ describe("errors carry the server's code and hint", () => {
     expect(await running).toMatchObject({ stdout: "on\n" });
   });
 
-  test("a server that shuts down, a message that is too large, a server that is not there", async () => {
+  test("a server that shuts down, a message that is too large, a server that does not run", async () => {
     const server = await startTestServer();
     const large = await create(server.url);
     await expect(large.run("bash", "x".repeat(2_000_000))).rejects.toMatchObject({ code: "too_large" });

@@ -90,7 +90,7 @@ describe("errors", () => {
     });
   });
 
-  test("of a server that is not there name it and say what to do", async () => {
+  test("of a server that does not run name it and say what to do", async () => {
     const url = await deadUrl();
     const gone = new Sandboxer({ url, ...QUICK });
     await expect(gone.info()).rejects.toMatchObject({

@@ -50,7 +50,7 @@ test("a test holds an operation where it is", async () => {
   expect((await running).stdout).toBe("on\n");
 });
 
-test("a crash is seen by everyone who holds the sandbox", async () => {
+test("a crash is seen by every holder of the sandbox", async () => {
   const backend = open();
   const request = newRequest();
   const handle = await backend.acquire(request);

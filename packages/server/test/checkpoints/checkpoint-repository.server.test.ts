@@ -76,7 +76,7 @@ it("prunes what a rule does not keep, up to what was published", async () => {
   expect(names).toEqual(["checkpoint_6.img", "checkpoint_5.img", "checkpoint_4.img"]);
 });
 
-it("says what is wrong with one that is cut off, and loads the one before", async () => {
+it("says what is wrong with one that is cut off, and loads the previous one", async () => {
   const { repository, root, id } = await openRepository();
   const state = await savedState({ a: 10_000 });
   const good = await repository.save(id, state, { wallMs: 1, parent: null });

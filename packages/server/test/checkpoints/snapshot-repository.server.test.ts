@@ -50,7 +50,7 @@ describe("a snapshot", () => {
     expect(await contentsOf(loaded)).toEqual(await contentsOf(state));
   });
 
-  it("is nobody's until its image is there, and leaves nothing when its capture fails", async () => {
+  it("is not listed until its image is stored, and leaves nothing when its capture fails", async () => {
     const { store, repository } = await openRepository();
     const sample = newSnapshot({ name: "base" });
     const capture = async (): Promise<never> => {
@@ -184,7 +184,7 @@ describe("a name", () => {
     expect(await repository.get(first.id)).toMatchObject({ name: null });
   });
 
-  it("goes to one of those who ask for it at the same time, and nothing is left of the others", async () => {
+  it("goes to one of several callers at the same time, and nothing is left of the others", async () => {
     const { store, repository } = await openRepository();
     const state = await savedState({ a: 1 });
     const outcomes = await Promise.allSettled(
@@ -235,7 +235,7 @@ const FAULTS: readonly SwapFault[] = ["lost_request", "lost_reply", "late"];
 const SWAPS = [0, 1, 2];
 
 describe.each(FAULTS)("after a %s", (fault) => {
-  it.each(SWAPS)("of swap %i a save is whole", async (swap) => {
+  it.each(SWAPS)("of swap %i a save is complete", async (swap) => {
     const { store: inner } = await openRepository();
     const faulty = new FaultyStore(inner);
     const repository = new SnapshotRepository(faulty.store, PUBLISHER);

@@ -82,7 +82,7 @@ describe("the unpacked copy of an image on this machine", () => {
     expect(await copies()).toEqual([sha256]);
   });
 
-  it("stays with who is loading it", async () => {
+  it("stays with its loader", async () => {
     const id = randomUUID();
     const { name } = await server.save(id);
     const into = await temporaryFolder();

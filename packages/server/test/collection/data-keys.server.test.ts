@@ -33,7 +33,7 @@ async function openLab() {
   };
 }
 
-it("leaves the data keys of what is there, lives or was taken a snapshot of", async () => {
+it("leaves the data keys of stored sandboxes, running sandboxes and snapshots", async () => {
   const { a, id, server, saved, dataKeys, collect: collectNow } = await openLab();
   const base = `${id}/checkpoints/${saved.name}`;
   const state = await stateOf({ text: TEXT });
@@ -100,7 +100,7 @@ async function openLabOfTwoKeys() {
   return { ...lab, server: after, first: server, second };
 }
 
-it("removes a data key of which retention has removed the last image, once two have looked", async () => {
+it("removes a data key when retention has removed its last image, after two collections", async () => {
   const { id, server, second, dataKeys, collect: collectNow } = await openLabOfTwoKeys();
   await collectNow();
   await collectNow();

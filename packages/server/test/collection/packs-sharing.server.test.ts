@@ -112,7 +112,7 @@ async function endWithNothingLeft(store: MemoryStore): Promise<void> {
 }
 
 describe("packs that images share", () => {
-  it("are there as long as an image names them, and no longer", async () => {
+  it("stay as long as an image names them, and no longer", async () => {
     await fc.assert(
       fc.asyncProperty(storyArbitrary, async (story) => await play(story)),
       { numRuns: 500 },

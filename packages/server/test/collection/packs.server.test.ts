@@ -246,7 +246,7 @@ describe("packs of images that servers publish", () => {
     );
   });
 
-  it("a collector that does not look whether who is dead may publish is caught", async () => {
+  it("a collector that does not check whether a dead server may publish is caught", async () => {
     // It begins to save; one collector takes its pin, the other one what it had pinned; and it publishes.
     const steps = [20, 200, 400].map((max) => fc.integer({ min: 1, max }));
     const planted = fc.asyncProperty(fc.tuple(...steps), async (counts) => {

@@ -125,7 +125,7 @@ describe("a pull", () => {
     });
   });
 
-  it("downloads once for many who ask at the same time, and tells all of them how far it is", async () => {
+  it("downloads once for many callers at the same time, and reports the progress to all of them", async () => {
     const registry = await FakeRegistry.start();
     const name = registry.push(madeImage([await madeLayer([HELLO]), await madeLayer([{ name: "other" }])]));
     const library = await openLibrary(registry);
@@ -180,7 +180,7 @@ describe("a pull", () => {
     expect((await stat(join(one.path, "hello"))).ino).toBe((await stat(join(two.path, "hello"))).ino);
   });
 
-  it("uses what is here without asking, and asks again when told to pull", async () => {
+  it("uses a stored image without asking, and asks again when a pull is requested", async () => {
     const registry = await FakeRegistry.start();
     const library = await openLibrary(registry);
     const old = await library.use(registry.push(madeImage([await madeLayer([HELLO])])));

@@ -125,7 +125,7 @@ it("moves to the waiting server when the owner turns out to be dead", async () =
   expect(a.held(id)).toBeUndefined();
 });
 
-it("gives a claim back that succeeded after its caller had gone", async () => {
+it("gives back a claim that succeeded after its caller had left", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.publishAndRelease(at(id), checkpoint(1));

@@ -119,7 +119,7 @@ it("takes a missing record as dead, and leaves a tombstone that nobody can regis
   await instance.close();
 });
 
-it("can be told that an instance is dead", async () => {
+it("can declare an instance dead", async () => {
   const store = await openTemporaryStore();
   const crashed = await register(store, new FakeClock());
   const instance = await register(store, new FakeClock());
@@ -181,7 +181,7 @@ it("is frozen right after a stall, before any timer has fired", async () => {
   await instance.close();
 });
 
-it("fences nobody after the store was away for longer than the lease: all freeze, and all go on", async () => {
+it("fences no server after the store was away for longer than the lease: all freeze, and all continue", async () => {
   const store = await openTemporaryStore();
   const clock = new FakeClock();
   let away = false;

@@ -35,7 +35,7 @@ it("goes from hand to hand with its checkpoint", async () => {
   expect(await b.release(at(id, 2))).toMatchObject({ owner: null, checkpoint: checkpoint(2), status: "checkpointed" });
 });
 
-it("is taken from the dead, who then cannot publish", async () => {
+it("is taken from a dead server, which then cannot publish", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.publish(at(id), checkpoint(1));

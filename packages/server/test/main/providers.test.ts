@@ -17,7 +17,7 @@ async function config(flags: Record<string, string> = {}): Promise<ServerConfig>
   return parseConfig({ flags, env: {}, homeDirectory: home });
 }
 
-test("a server offers what comes along beside its own backend, each with what it can do", async () => {
+test("a server offers the bundled backends beside its own, each with its capabilities", async () => {
   const backends = await assembleBackends(await config(), new FakeBackend(), secrets, FREE);
   expect([...backends.keys()]).toEqual(["fake", "docker", "daytona", "compose-ssh", "saas-stub"]);
   expect(backends.get("docker")?.capabilities).toMatchObject({ selfHosted: true, outlivesServer: true });

@@ -47,7 +47,7 @@ test("without a compiler the error says what to install", async () => {
   });
 });
 
-test("a compiler's error is told", async () => {
+test("a compiler's error is reported", async () => {
   using fixture = setupFixture();
   fixture.program("bin/make", `echo "main.c:1: error: no such thing" >&2; echo "make: *** failed" >&2; exit 2`);
   fixture.program("bin/cc", "");

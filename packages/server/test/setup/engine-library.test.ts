@@ -68,7 +68,7 @@ test("an image gets the very build of a version that wrote it, and not another b
   expect(await engines.find(wanted(OLD, cached.sha256))).toMatchObject({ path: cached.path });
 });
 
-test("a missing engine is fetched once for all who wait for it", async () => {
+test("a missing engine is fetched once for all that wait for it", async () => {
   using fixture = setupFixture();
   const gate = Promise.withResolvers<void>();
   let asked = 0;

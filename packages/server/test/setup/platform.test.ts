@@ -42,7 +42,7 @@ test("one failure by chance does not decide", async () => {
   expect(await choosePlatform(fixture.context, ENGINE, AGENT, selfTest)).toBe("systrap");
 });
 
-test("where nothing works the reasons are told, and the next start looks again", async () => {
+test("if nothing works, the reasons are reported, and the next start looks again", async () => {
   using fixture = setupFixture();
   const broken = machine({});
   await expect(choosePlatform(fixture.context, ENGINE, AGENT, broken.selfTest)).rejects.toMatchObject({

@@ -148,7 +148,7 @@ describe("the probe says what is wrong with GCS", () => {
     });
   });
 
-  it("a key file that is not there", async () => {
+  it("a missing key file", async () => {
     vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "/missing/key.json");
     const { message } = await refusal("gs://bucket/prefix?endpoint=https://127.0.0.1:1");
     expect(message).toContain("does not accept the credentials");

@@ -29,7 +29,7 @@ test("no more work at once than there are places, in the order in which they cam
   expect(places.crowded).toBe(false);
 });
 
-test("places that are added let in who waits", async () => {
+test("added places let in waiting callers", async () => {
   const places = new Places(1);
   const { under, begin } = workshop(places);
   const all = [begin(), begin(), begin()];

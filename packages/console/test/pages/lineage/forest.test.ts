@@ -35,7 +35,7 @@ describe("growForest", () => {
     expect(draw(forest)).toBe("a(s1(b(s2) c))");
   });
 
-  test("a sandbox whose source was deleted stands below what is left, or is a root", () => {
+  test("a sandbox whose source was deleted is placed below its nearest ancestor, or is a root", () => {
     expect(draw(growForest([sandbox("b", "gone", "a")], []))).toBe("b");
     expect(draw(growForest([sandbox("a"), sandbox("b", "gone", "a")], []))).toBe("a(b)");
     expect(draw(growForest([], [snapshot("s1", "gone"), snapshot("s2", "gone too", "s1")]))).toBe("s1(s2)");
@@ -62,7 +62,7 @@ describe("growForest", () => {
     expect(draw(growForest([sandbox("self", null, "self")], [snapshot("self", "none", "self")]))).toBe("self self");
   });
 
-  test("whatever the records contain, each is there once", () => {
+  test("whatever the records contain, each appears once", () => {
     const id = fc.constantFrom("1", "2", "3", "4", "5", "6", "7", "gone");
     const idOrNone = fc.option(id);
     const createdAt = fc.constantFrom("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "no time");

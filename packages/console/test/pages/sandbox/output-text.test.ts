@@ -4,7 +4,7 @@ import { OutputText, plainText } from "../../../src/pages/sandbox/output-text.ts
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-test("neighbours of one stream are one part, and characters that were split are whole", () => {
+test("neighbours of one stream are one part, and characters that were split are joined", () => {
   const text = new OutputText(1000);
   const euro = encode("€");
   text.push("stdout", euro.subarray(0, 1));

@@ -37,7 +37,7 @@ test("input that a connection did not take goes to the next one; input that may 
   expect(doubts).toBe(1);
 });
 
-test("answers of a terminal are told from keys", () => {
+test("answers of a terminal are distinguished from keys", () => {
   const escape = "\u001B";
   const reports = ["[?1;2c", "[>0;276;0c", "[0n", "[12;40R", "[?2004;1$y", "]11;rgb:00/00/00", "P1$r0m", "[8;24;80t"];
   expect(reports.filter((report) => !isReport(escape + report))).toEqual([]);

@@ -24,7 +24,7 @@ const here = {
   },
 } as unknown as SshConnection;
 
-test("the output of a command that is over before anybody reads is there", async () => {
+test("the output of a command that ends before anybody reads it is kept", async () => {
   const process = await execInService(here, project, { argv: ["sh", "-c", "echo out; echo err >&2"], env: {} });
   const [stdout, stderr] = await Promise.all([text(process.stdout), text(process.stderr)]);
   expect([stdout, stderr, await process.exited]).toEqual(["out\n", "err\n", { code: 0, signal: undefined }]);
@@ -52,7 +52,7 @@ test("a command that prints megabytes is started, also if they come before the f
   expect([stdout.length, stderr, await process.exited]).toEqual([3_000_000, "err\n", { code: 0, signal: undefined }]);
 }, 30_000);
 
-test("a command that does not start is told from either stream", async () => {
+test("a command that does not start is reported, whichever stream comes first", async () => {
   const command = { argv: ["no-such-program"], env: {} };
   for (const host of [here, oneStream]) {
     await expect(execInService(host, project, command)).rejects.toThrow("There is no program no-such-program");

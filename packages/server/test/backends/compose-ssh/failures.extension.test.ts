@@ -87,7 +87,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(error.hint).toContain("authorized_keys");
   });
 
-  test("nobody who listens", async () => {
+  test("a port without a listener", async () => {
     const gone = await startSshServer({ PATH: "/bin" });
     await gone.stop();
     const error = await refusal(await lab.repository(), await place({ port: String(gone.port) }));
@@ -122,7 +122,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(service).toMatchObject({ code: "bad_request", message: expect.stringContaining("nobody") });
   });
 
-  test("a service that ends at once, and an image that is not there", async () => {
+  test("a service that ends at once, and a missing image", async () => {
     const dying = await lab.repository({
       "compose.yaml": lab.composeFile({ command: ["sh", "-c", "echo oh no; exit 3"] }),
     });

@@ -43,7 +43,7 @@ describe("the log of a program at Daytona", () => {
     expect(decode(Buffer.from(log), 1000).map(({ kind }) => kind)).toEqual(["started", "exited"]);
   });
 
-  test("a program or folder that is not there is said", () => {
+  test("a missing program or folder is reported", () => {
     expect(decode(Buffer.from("n program\nn folder\n"), 4)).toEqual([
       { kind: "missing", what: "program" },
       { kind: "missing", what: "folder" },

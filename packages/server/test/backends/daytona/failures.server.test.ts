@@ -56,7 +56,7 @@ describe("failures of Daytona", () => {
     await handle.destroy();
   });
 
-  test("nobody at the address, and an answer in another shape, are told apart", async () => {
+  test("an unreachable address and an invalid answer are distinguished", async () => {
     const nowhere = openBackend(server, { apiUrl: "http://127.0.0.1:1/api" });
     expect(await failureOf(nowhere.acquire(requestFor()))).toMatchObject({ code: "backend_unavailable" });
     server.interfere = () => ({ status: 200, json: { hello: "world" } });
@@ -89,7 +89,7 @@ describe("failures of Daytona", () => {
     expect(server.requests).toHaveLength(before);
   });
 
-  test("a snapshot endpoint that is not deployed is told from a sandbox that is not there", async () => {
+  test("a missing snapshot endpoint is distinguished from a missing sandbox", async () => {
     const handle = await backend.acquire(requestFor());
     const save = () => failureOf(handle.snapshot(tmpdir(), { mode: "filesystem", leaveRunning: true }));
     server.plane.snapshotsDeployed = false;

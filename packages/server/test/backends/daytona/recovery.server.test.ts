@@ -60,7 +60,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     return { vendorId, instanceId };
   }
 
-  test("its running sandboxes are stopped, not deleted; those of the living, of other owners and of nobody go on", async () => {
+  test("its running sandboxes are stopped, not deleted; those of living servers, other owners and no owner keep running", async () => {
     const living = await openLiving();
     const lived = await vendorIdOf(living.acquire(requestFor()));
     const others = await openBackend(server).acquire(requestFor({ owner: "someone else" }));

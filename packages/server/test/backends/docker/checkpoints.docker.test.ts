@@ -61,7 +61,7 @@ describeDocker("an engine with checkpoints", (shared) => {
     tcp.close();
   });
 
-  test("open files and a network go along; the copy is taken over by others, and starts afresh after a stop", async (context) => {
+  test("open files and a network are saved too; others can take the copy over, and it starts fresh after a stop", async (context) => {
     if (runtime === undefined) return context.skip(NO_RUNSC);
     const { network } = engine.service;
     const [first, second] = [await lab.open({ runtime, network }), await lab.open({ runtime, network })];

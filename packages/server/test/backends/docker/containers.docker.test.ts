@@ -184,7 +184,7 @@ describeDocker("the parts of a container", (service) => {
     await used.destroy();
   });
 
-  test("an end that nobody asked for is told, and out of memory apart from the rest", async () => {
+  test("an unexpected end is reported, and out of memory is distinguished", async () => {
     const killed = await backend.acquire(newRequest());
     const [container = ""] = await lab.containers(`label=sandboxer.sandbox-id=${killed.sandboxId}`);
     await lab.docker("kill", container);

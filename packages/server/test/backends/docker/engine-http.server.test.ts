@@ -120,7 +120,7 @@ test("an attach that is refused says why, and one that is called off stops", asy
   await expect(waiting).rejects.toThrow("called off");
 });
 
-test("an engine that is not there, or may not be used, is an error with the next step", async () => {
+test("an engine that is missing, or may not be used, is an error with the next step", async () => {
   const nowhere = new DockerEngine(`unix://${join(folder, "nobody.sock")}`);
   await expect(nowhere.info()).rejects.toMatchObject({
     code: "backend_unavailable",

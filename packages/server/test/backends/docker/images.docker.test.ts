@@ -65,7 +65,7 @@ describeDocker("images", (service) => {
     }
   });
 
-  test("variables of the image are there, and requests win over them", async () => {
+  test("variables of the image are set, and requests win over them", async () => {
     const image = "sandboxer-test-variables";
     const [container] = [await lab.docker("create", "--network", "none", service.image, "/nothing")];
     await lab.docker("commit", "--change", "ENV GREETING=hello", "--change", "ENV OTHER=image", container, image);

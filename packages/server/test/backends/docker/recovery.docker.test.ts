@@ -21,7 +21,7 @@ describeDocker("the leftovers of dead servers", (service) => {
   const recover = (fate: Fate = "free") =>
     recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory }, async () => fate);
 
-  test("its running sandboxes are stopped, not removed; those of the living go on", async () => {
+  test("its running sandboxes are stopped, not removed; those of living servers keep running", async () => {
     const living = await lab.open();
     const handle = await living.acquire(newRequest());
     const key = randomUUID();

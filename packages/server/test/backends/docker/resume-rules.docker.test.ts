@@ -15,7 +15,7 @@ describeDocker("the rules of resuming", (service) => {
   const lab = new DockerLab(service);
   const request = (key: string, identity = {}) => keyed(key, lab.directory, identity);
 
-  test("stopped for longer than the idle time counts as gone, and goes", async () => {
+  test("stopped for longer than the idle time counts as expired, and is removed", async () => {
     const [key, backend] = [randomUUID(), await lab.open()];
     await (await backend.acquire(request(key))).stop();
     expect(await lab.containersOf(key)).toHaveLength(1);

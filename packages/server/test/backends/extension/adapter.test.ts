@@ -76,7 +76,7 @@ test("three hooks make a backend; what has no hook is refused before anything ha
   expect(extension.calls).toEqual(["provision", "waitReady", "waitReady", "teardown"]);
 });
 
-test("a sandbox that does not become ready is torn down; when that fails too, both are told", async () => {
+test("a sandbox that does not become ready is torn down; if that fails too, both errors are reported", async () => {
   const waitReady = async (): Promise<void> => {
     throw new Error("never up");
   };

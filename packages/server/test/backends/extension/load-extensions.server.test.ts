@@ -75,7 +75,7 @@ test("a name that comes twice, or that a backend has already, is refused", async
   expect(await complaint(await manifestOf(entry), new Set(["one"]))).toContain("already the name of a backend");
 });
 
-test("a module that is not there, throws, or makes something else is told with its file", async () => {
+test("a module that is missing, throws, or makes something else is reported with its file", async () => {
   const at = (module: string): Promise<string> => manifestOf({ name: "one", module });
   expect(await complaint(await at("./none.mjs"))).toContain(join(folder, "none.mjs"));
   expect(await complaint(await at("no-such-package-here"))).toContain("npm install no-such-package-here");

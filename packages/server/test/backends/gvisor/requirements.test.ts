@@ -26,7 +26,7 @@ const wanted: ImageRequirements = {
 };
 const machine = { engineVersion: "2024", platform: "systrap", cpuFeatures: ["fpu", "sse", "avx"] };
 
-test("an image runs where everything is there, and on a machine with more", () => {
+test("an image runs where everything it needs is present, and on a machine with more", () => {
   expect(() => checkRequirements(wanted, machine, identity)).not.toThrow();
   expect(ImageRequirements.parse({ ...wanted, later: "field" })).toMatchObject({ later: "field" });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { hierarchiesOfService } from "../../../src/backends/gvisor/service-cgroup.ts";
 
-test("a service of systemd is told by its cgroup, in every layout", () => {
+test("a systemd service is recognized by its cgroup, in every layout", () => {
   expect(hierarchiesOfService("0::/system.slice/sandboxer.service\n")).toEqual([
     "/sys/fs/cgroup",
     "/sys/fs/cgroup/unified",

@@ -134,7 +134,7 @@ describe("an image that is written against another one", () => {
     expect(second.addedBytes).toBeGreaterThan(LARGE);
   });
 
-  it("leaves packs of which it would use little", async () => {
+  it("leaves packs that it would use little of", async () => {
     const lab = await openLab();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });

@@ -73,7 +73,7 @@ describe("a save against an image whose members lie here as they are", () => {
     expect(await loadElsewhere(lab, second)).toEqual(asText({ memory: changed }));
   });
 
-  it("takes no bytes that are damaged in the image itself, though the copy is whole", async () => {
+  it("takes no bytes that are damaged in the image itself, though the copy is intact", async () => {
     const { lab } = await openLabWithCopies();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });
@@ -107,7 +107,7 @@ describe("a save against an image whose members lie here as they are", () => {
   });
 });
 
-it("are not looked at by who asks for what the store has", async () => {
+it("are not used when the bytes of the store are requested", async () => {
   const { lab, packs } = await openLabWithCopies();
   const image = await lab.save({ memory: randomBytes(LARGE) });
   const load = async (fromStore: boolean) =>

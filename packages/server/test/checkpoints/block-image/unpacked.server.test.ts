@@ -51,7 +51,7 @@ describe("an image that lies unpacked on this machine", () => {
     expect(await lab.load(image)).toEqual(asText({ memory }));
   });
 
-  it("can be used while it is held against the image, and who does is told", async () => {
+  it("can be used while it is compared with the image, and its users learn the result", async () => {
     const folder = await temporaryFolder();
     const lab = await openLab({ unpacked: new UnpackedImages(folder, 10 * LARGE) });
     const image = await lab.save({ memory: randomBytes(LARGE) });

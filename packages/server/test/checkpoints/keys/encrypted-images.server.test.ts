@@ -59,7 +59,7 @@ describe("an encrypted image", () => {
     expect([...(await filesIn(root))].filter(isReadable)).not.toEqual([]);
   });
 
-  it("shares blocks with the one before, under the same data key", async () => {
+  it("shares blocks with the previous one, under the same data key", async () => {
     const { store } = await openStore();
     const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
     const sandboxId = newId();
@@ -97,7 +97,7 @@ describe("an encrypted image", () => {
     expect(new Set(contents).size).toBe(contents.length);
   });
 
-  it("says which key is needed, and which one is there", async () => {
+  it("says which key is needed, and which one was given", async () => {
     const { store } = await openStore();
     const [right, wrong] = [newKey(), newKey()];
     const server = serverOn(store, serverKeys(new Map([["main", right]]), "main"));

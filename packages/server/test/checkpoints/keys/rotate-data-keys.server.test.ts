@@ -139,7 +139,7 @@ describe("rotation", () => {
     });
   });
 
-  it("does not count a key as encrypted that is not there", async () => {
+  it("does not count a missing key as encrypted", async () => {
     const { store, saved, masters } = await openLab();
     await rotateDataKeys(store, masters, { apply: true });
     const present = (await masters.resolve("new")).fingerprint;

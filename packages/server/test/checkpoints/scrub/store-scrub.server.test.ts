@@ -36,7 +36,7 @@ async function family(lab: ImageLab) {
 
 const keys = (...images: SavedImage[]): Set<string> => new Set(images.map(({ key }) => key));
 
-test("finds nothing in what is whole, and reads each block once", async () => {
+test("finds nothing in intact data, and reads each block once", async () => {
   const lab = await openLab();
   const { first, shares } = await family(lab);
   const result = await scrub(lab);
@@ -94,7 +94,7 @@ test("verifying one image names the others that its damage affects, without read
   expect(blocks).toBe(13);
 });
 
-test("a missing pack, an image that cannot be read and a pack that nobody names are told apart", async () => {
+test("a missing pack, an unreadable image and an unreferenced pack are distinguished", async () => {
   const lab = await openLab();
   const { first, unrelated, shares, differs, without, pack } = await family(lab);
   await rm(join(lab.root, "packs", `${pack}.pack`));
@@ -158,7 +158,7 @@ test("images of format 1 are read too", async () => {
   expect(bytes).toBe(300_000);
 });
 
-test("an image that a head or a record names and that is not there is missing; a digest that differs is damage", async () => {
+test("an image that a head or a record names and the store lacks is missing; a digest that differs is damage", async () => {
   const lab = await openLab();
   const image = await lab.save({ a: randomBytes(5000) });
   const gone = "sandbox/checkpoints/checkpoint_77.img";

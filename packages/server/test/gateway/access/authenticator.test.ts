@@ -80,7 +80,7 @@ describe("the caller", () => {
     expect(who({ "sec-websocket-protocol": offer })).toBe(id);
   });
 
-  test("a stored key that is not quite right is nobody's", async () => {
+  test("a stored key that differs by a little is refused", async () => {
     const { who, file, create } = await access();
     const { text } = await create({ name: "ci", scope: "use" });
     const { text: other } = await create({ name: "other", scope: "use" });
@@ -219,7 +219,7 @@ describe("scopes", () => {
     }
   });
 
-  test("nobody is told to show a key", async () => {
+  test("no caller is asked for a key", async () => {
     const { gate } = await access({ apiKeys: ["one"] });
     const principal = gate.authenticator.authenticate({ headers: {} });
     expect(() => requireScope(principal, "read")).toThrow(expect.objectContaining({ code: "unauthorized" }));

@@ -10,7 +10,7 @@ function limiter(options: { perSecond?: number; burst?: number; maxCallers?: num
 
 const times = (count: number, take: () => number): number[] => Array.from({ length: count }, take);
 
-test("a burst goes through, then one in each interval; who is refused loses nothing", () => {
+test("a burst goes through, then one in each interval; a refused caller loses nothing", () => {
   const { clock, limiter: rate } = limiter();
   expect(times(6, () => rate.take("a"))).toEqual([0, 0, 0, 0, 0, 100]);
   expect(rate.take("a")).toBe(100);
@@ -20,7 +20,7 @@ test("a burst goes through, then one in each interval; who is refused loses noth
   expect([rate.take("a"), rate.take("a"), rate.take("a")]).toEqual([0, 0, 50]);
 });
 
-test.each([3, 7, 30, 60, 999, 1 / 6])("at %d in a second the burst is whole, at any time", (perSecond) => {
+test.each([3, 7, 30, 60, 999, 1 / 6])("at %d in a second the burst is complete, at any time", (perSecond) => {
   const { clock, limiter: rate } = limiter({ perSecond, burst: 50 });
   for (const pauseMs of [0, 1e9 / 3, 1e9 / 7]) {
     clock.advance(pauseMs);
@@ -41,7 +41,7 @@ test("callers do not disturb each other, and looking takes nothing", () => {
   expect([rate.waitMs("a"), rate.take("a"), rate.waitMs("a"), rate.take("b")]).toEqual([0, 0, 100, 0]);
 });
 
-describe("more callers than are told apart", () => {
+describe("more callers than it can tell apart", () => {
   test("share one bucket, and those that are known keep theirs", () => {
     const { limiter: rate } = limiter({ burst: 2, maxCallers: 3 });
     for (const caller of ["a", "a", "b", "c"]) rate.take(caller);

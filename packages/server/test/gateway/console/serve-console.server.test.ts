@@ -202,7 +202,7 @@ test("an open server answers to loopback names alone, one with keys to all, with
   expect((await raw(keyed, "/", evil)).status).toBe(200);
 });
 
-test("a console that is not built says what to run, one that is turned off is not there", async () => {
+test("a console that is not built says what to run; one that is turned off is not served", async () => {
   const { status, headers, body } = await raw(await start({ consoleFolder: "/nonexistent" }), "/");
   expect([status, headers["content-type"]]).toEqual([404, "text/plain; charset=utf-8"]);
   expect(body.toString()).toContain("npm run build:console");

@@ -41,7 +41,7 @@ describe("HTTP asks for a key of the route's scope", () => {
   });
 });
 
-test("the numbers of a server with keys are for those who have one; that it lives is for everybody", async () => {
+test("metrics of a server with keys need a key; its health does not", async () => {
   const { server, read } = await startKeyed();
   const status = async (path: string, headers: Record<string, string> = {}) =>
     (await fetch(server.httpUrl + path, { headers })).status;

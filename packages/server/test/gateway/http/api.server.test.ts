@@ -44,7 +44,7 @@ test("a body that is announced and empty is fine where none is needed, and only 
   expect(await call("DELETE", path)).toMatchObject({ status: 410, body: { error: { code: "sandbox_destroyed" } } });
 });
 
-test("a path that is not there is 404, with a code of the table", async () => {
+test("an unknown path is 404, with a code of the table", async () => {
   const server = await startTestServer();
   for (const path of ["/v1/nothing", "/nowhere"]) {
     const response = await fetch(server.httpUrl + path);

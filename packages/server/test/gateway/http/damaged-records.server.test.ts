@@ -36,7 +36,7 @@ test.each(DAMAGES)("a head whose file %s is left alone and named, and everything
   await expectDamageLeftAlone(server, ids, file);
 });
 
-test("a head that was whole when the server met it is named too", async () => {
+test("a head that was intact when the server read it first is named too", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const ids = await storedSandboxes(http, 3);
@@ -83,7 +83,7 @@ test("each damaged one is on one page", async () => {
   }
 });
 
-test("a server whose record is damaged counts as alive, and stands in nobody's way", async () => {
+test("a server whose record is damaged counts as alive, and blocks no other", async () => {
   const server = await startTestServer();
   const gone = await startTestServer({ store: server.storeFolder ?? null });
   const http = new HttpClient(server);

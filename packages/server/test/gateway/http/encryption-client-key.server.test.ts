@@ -208,7 +208,7 @@ describe("a sandbox that a key stands for", () => {
   const acquire = (http: HttpClient, options = {}) =>
     http.call<CreatedSandboxRecord & ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "convo" }, options);
 
-  test("is not given to who wants it under a key of theirs, when it is not", async () => {
+  test("is given only to clients with the key that it was created with", async () => {
     const { http } = await start();
     expect((await acquire(http)).status).toBeLessThan(300);
     expect((await acquire(http, HEADER)).body.error).toMatchObject({
@@ -221,7 +221,7 @@ describe("a sandbox that a key stands for", () => {
     expect((await acquire(other, OTHER_HEADER)).body.error).toMatchObject({ code: "wrong_key" });
   });
 
-  test("and that its provider has is saved under the key of who asks for it", async () => {
+  test("and that its provider has is saved under the key of the request", async () => {
     const backend = new FakeBackend({ capabilities: { snapshot: "none", outlivesServer: true } });
     const wrapBackend = (wrapped: FakeBackend): SandboxBackend =>
       new Proxy(wrapped, {

@@ -49,7 +49,7 @@ test("its connection is closed", async () => {
   socket.destroy();
 });
 
-test("Last-Event-ID says where to go on, whatever the address says", async () => {
+test("Last-Event-ID says where to continue, whatever the address says", async () => {
   const server = await startTestServer();
   const { events } = server.manager;
   for (const type of ["one", "two", "three"]) events.append({ type, sandboxId: null, data: {} });

@@ -80,7 +80,7 @@ describe("forgeries by somebody who has the store, and not the servers' key", ()
     });
   });
 
-  test("a head that has lost its client's key is not opened for who shows that key", async () => {
+  test("a head that has lost its client's key is not opened with that key", async () => {
     const server = await startTestServer();
     const box = await stored(server, {}, HEADER);
     await forge(server, box.id, (head) => ({ ...head, about: { ...head.about, encryption: null } as Head["about"] }));

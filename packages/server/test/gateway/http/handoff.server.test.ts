@@ -25,7 +25,7 @@ test("a server whose address leads back here has not taken the sandbox, and the 
   expect(await http.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { here: true } });
 });
 
-test("a call in progress when its sandbox is paused is told where the sandbox is, not that it failed", async () => {
+test("a call in progress when its sandbox is paused gets the sandbox's location, not a failure", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const { id } = await http.create();

@@ -12,7 +12,7 @@ const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The test of damage on gVisor is skipped: ${missing}`);
 
 describe.skipIf(missing !== undefined)("damage on gVisor", () => {
-  test("in a pack that memory is in is found, and the next save of what runs is whole and can be restored", async () => {
+  test("in a pack with memory is found, and the next save of the running sandbox is intact and can be restored", async () => {
     const store = await temporaryFolder();
     const process = await ServerProcess.start({ store, flags: ["--image-cache-mb", "0"] });
     const api = new SnapshotClient({ httpUrl: process.url.replace(/^ws/, "http") });

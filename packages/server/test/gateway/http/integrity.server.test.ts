@@ -90,7 +90,7 @@ test("verify checks one snapshot, marks it, and names what else the damage affec
   expect(await api.refused("POST", "/v1/snapshots/nothing/verify")).toEqual([404, "snapshot_not_found"]);
 });
 
-test("verify of a sandbox says which older checkpoint is whole, and so does the restore that fails", async () => {
+test("verify of a sandbox names the older checkpoint that is intact, and so does the restore that fails", async () => {
   const api = await start();
   const { id } = await api.http.create();
   const first = await checkpoint(api, id);
@@ -125,7 +125,7 @@ test("verify of a sandbox says which older checkpoint is whole, and so does the 
   expect((await resume({ checkpoint: second })).status).toBe(200);
 });
 
-test("a sandbox that runs is whole again when it is saved once more", async () => {
+test("a running sandbox is intact again when it is saved once more", async () => {
   const api = await start();
   const id = await withFile(api);
   await checkpoint(api, id);
@@ -148,7 +148,7 @@ test("a sandbox that runs is whole again when it is saved once more", async () =
   expect((await packs(api)).length).toBe(2);
 });
 
-test("a restore that fails when nothing is whole says so", async () => {
+test("a restore that fails because nothing is intact says so", async () => {
   const api = await start();
   const { id } = await api.http.create();
   await putDown(api, id);

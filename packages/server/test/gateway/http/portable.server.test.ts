@@ -85,7 +85,7 @@ test("a durable sandbox that began with a workspace is brought back from it by t
   expect((await next.sandbox(id).exec({ shell: "cat /workspace/a" })).stdout).toBe("1");
 });
 
-test("a kind that the backend cannot load is refused before anything is called, and says who can", async () => {
+test("a kind that the backend cannot load is refused before anything is called, with the backends that can", async () => {
   const { api, other } = await startPair();
   const box = await SandboxClient.create(api.server);
   const { id } = await api.take(box.id);

@@ -88,7 +88,7 @@ test("a setup that fails fails the creation, says how, and leaves nothing", asyn
   expect((await http.call<{ items: unknown[] }>("GET", "/v1/sandboxes")).body.items).toEqual([]);
 });
 
-test("a secret is inside, also after a wake, and nowhere in what is stored, listed or told", async () => {
+test("a secret is inside, also after a resume, and never stored, listed or logged", async () => {
   const server = await startWithProfiles(WORK);
   const http = new HttpClient(server);
   const { id } = await http.create({ profile: "profile.work" });

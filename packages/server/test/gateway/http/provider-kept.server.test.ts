@@ -127,7 +127,7 @@ test("a sandbox that nobody uses is handed off to the server that is asked for i
   expect(await new HttpClient(one).get(box.id)).toMatchObject({ state: "running", owner: { url: two.httpUrl } });
 });
 
-test("the next server takes it from a server that is considered dead; the old one lets go when it hears of that", async () => {
+test("the next server takes it from a server that is considered dead; the old one lets go when it learns of that", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const box = await SandboxClient.create(one);
@@ -157,7 +157,7 @@ test("one of two servers that resume it at once has it in the end", async () => 
   expect(backend.runningCount).toBe(1);
 });
 
-test("its key is another server's from before it is made, and nobody's when it could not be made", async () => {
+test("its key is taken while it is being created, and free again if the creation fails", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const acquire = (server: TestServer) =>

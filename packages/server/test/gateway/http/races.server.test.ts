@@ -49,7 +49,7 @@ test("a sandbox that is deleted while it is resumed does not run", async () => {
   expect(server.backend.runningCount).toBe(0);
 });
 
-test("two that wake it at once are both served", async () => {
+test("two calls that resume it at once are both served", async () => {
   const http = new HttpClient(await startTestServer());
   for (let round = 0; round < ROUNDS; round++) {
     const id = await stored(http);

@@ -99,7 +99,7 @@ test("while a server runs that does not know of owners, packs have none, and wai
   expect(await packs()).toHaveLength(1);
 });
 
-test("a client that kills its sandbox is told, if it asked for extensions", async () => {
+test("a client that kills its sandbox gets a message, if it asked for extensions", async () => {
   for (const extensions of [true, false]) {
     const { server, id, token, save } = await startFilled();
     await save();

@@ -104,7 +104,7 @@ describe("a sandbox that its provider keeps is rewound", () => {
     ["the copy is the sandbox", 2, "after", "before"],
     ["the one before is ended", 3, "before", "before"],
   ] as const;
-  test.each(STEPS)("whole when its server dies after %s", async (_, nth, when, says) => {
+  test.each(STEPS)("intact when its server dies after %s", async (_, nth, when, says) => {
     const { backend, serve, server, box, created, snapshot } = await changedSandbox();
     const reached = diesAt(server, nth, when);
     void box.call("POST", "/rewind", { snapshot_id: snapshot.id }).catch(() => {});

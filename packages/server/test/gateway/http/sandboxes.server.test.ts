@@ -103,7 +103,7 @@ describe("create, list, get, destroy", () => {
 });
 
 describe("putting down and picking up", () => {
-  test("checkpoint saves and stops, resume wakes; what is stored answers 409 with its state", async () => {
+  test("checkpoint saves and stops, resume continues; a stored sandbox answers 409 with its state", async () => {
     const http = new HttpClient(await startTestServer());
     const { id } = await http.create();
     const saved = await http.call<SandboxRecord>("POST", `/v1/sandboxes/${id}/checkpoint`);
@@ -259,7 +259,7 @@ describe("time to live", () => {
 });
 
 describe("reachability", () => {
-  test("says whether it answers, and who else has it", async () => {
+  test("says whether it answers, and which other server has it", async () => {
     const one = await startTestServer();
     const two = await startTestServer({ store: one.storeFolder ?? null });
     const [a, b] = [new HttpClient(one), new HttpClient(two)];

@@ -27,7 +27,7 @@ async function stored(api: SnapshotClient<TestServer>, body: object = {}): Promi
 }
 
 describe("the capture of a sandbox that nobody runs", () => {
-  test("it is made to run here first, and that is told", async () => {
+  test("it is resumed here first, and the answer says so", async () => {
     const api = await client();
     const box = await stored(api);
     const snapshot = await api.take(box.id, { name: "asleep" });
@@ -48,7 +48,7 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect(await events(api, "sandbox.resumed")).toEqual([]);
   });
 
-  test("several that ask at once wake it once, and all are served", async () => {
+  test("several calls at once resume it once, and all are served", async () => {
     const api = await client();
     const box = await stored(api);
     const taken = await Promise.all([api.take(box.id), api.take(box.id), api.take(box.id)]);
@@ -96,7 +96,7 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect([gone.status, gone.body.error.code]).toEqual([410, "sandbox_destroyed"]);
   });
 
-  test("an epoch that is no longer the present one wakes nothing", async () => {
+  test("an outdated epoch resumes nothing", async () => {
     const api = await client();
     const box = await stored(api);
     const stale = await box.call("POST", "/snapshot", {}, { "if-sandbox-epoch": "99" });

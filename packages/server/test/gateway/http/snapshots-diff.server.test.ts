@@ -39,7 +39,7 @@ describe("diff", () => {
     expect(cut.body).toMatchObject({ added: 1, removed: 1, truncated: true, changes: changes.slice(0, 2) });
   });
 
-  test("to what is not there, or cannot be looked at", async () => {
+  test("to a state that is missing or cannot be read", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);
     const { id } = await api.take(box.id);

@@ -47,7 +47,7 @@ describe("rewind", () => {
     expect((await woken.exec({ shell: "cat file" })).stdout).toBe("before\n");
   });
 
-  test("the attached client is told, and works on with the same socket", async () => {
+  test("the attached client gets a message, and continues with the same socket", async () => {
     const api = new SnapshotClient(await startTestServer());
     const { client, id } = await api.server.create({ enable_checkpoint: true });
     await client.run("bash", "echo then > file").until("EXECUTION_DONE");

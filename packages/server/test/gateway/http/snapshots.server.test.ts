@@ -80,7 +80,7 @@ describe("capture and restore", () => {
     expect((await copy.exec({ shell: "cat file" })).stdout).toBe("kept\n");
   });
 
-  test("two at once are made one after the other, and both are whole", async () => {
+  test("two at once are made one after the other, and both are complete", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     const held = Promise.withResolvers<void>();
@@ -157,7 +157,7 @@ describe("capture and restore", () => {
     expect((await api.take(box.id)).mode).toBe("filesystem");
   });
 
-  test("names and labels change, and a name that is taken is refused with who has it", async () => {
+  test("names and labels change, and a taken name is refused with its holder", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     const first = await api.take(box.id, { name: "base" });

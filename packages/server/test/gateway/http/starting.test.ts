@@ -74,7 +74,7 @@ test("a server that is starting says so, and not that it is shutting down", asyn
   expect(await answer.json()).toMatchObject({ error: STARTING });
 });
 
-test("it says the same to who wants a WebSocket", async () => {
+test("it says the same to WebSocket requests", async () => {
   const url = await startingServer();
   const headers = {
     connection: "Upgrade",

@@ -8,7 +8,7 @@ interface Events {
   readonly next_cursor: string | null;
 }
 
-test("the server says what it is, what it can use and who else is there", async () => {
+test("the server describes itself, its backends and the other servers", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const info = await http.call<object>("GET", "/v1/server");
@@ -74,7 +74,7 @@ test("a page from elsewhere may not call", async () => {
   expect((await http.call("POST", "/v1/sandboxes", {}, { headers })).status).toBe(403);
 });
 
-test("with keys, nothing is told without one", async () => {
+test("with keys, a request without one gets no information", async () => {
   const server = await startTestServer({ apiKeys: ["k"] });
   const http = new HttpClient(server);
   expect((await http.call("GET", "/v1/sandboxes")).status).toBe(401);

@@ -11,7 +11,7 @@ async function told(server: TestServer, id: string, type: string): Promise<(Even
   return body.items.map((event) => ({ ...event.data, type: event.type }));
 }
 
-test("executions are told, however they were started", async () => {
+test("executions are recorded, however they were started", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const { client, id } = await server.create();
@@ -63,7 +63,7 @@ async function operations(server: TestServer, id: string): Promise<OperationReco
   return (await new HttpClient(server).call<{ items: OperationRecordBody[] }>("GET", path)).body.items;
 }
 
-test("a handoff is told on both sides, with the pause between them", async () => {
+test("a handoff is recorded on both sides, with the pause between them", async () => {
   const one = await startTestServer();
   const two = await startTestServer({ store: one.storeFolder ?? null });
   const http = new HttpClient(one);

@@ -40,7 +40,7 @@ describeGvisor("sandboxes that a server has started ahead", (engine) => {
     return { server, http, info, create, untilReady };
   }
 
-  test("are in no list and no count, and are given to who asks next", async () => {
+  test("are in no list and no count, and go to the next request", async () => {
     const { server, http, info, create, untilReady } = await open();
     expect(await info()).toMatchObject({ sandboxes: 0, warm_pool: { max: 2, ready: 0, preparing: 0 } });
     expect(await create(one)).toBe(201);

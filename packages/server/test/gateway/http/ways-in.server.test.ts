@@ -80,7 +80,7 @@ describe("a server without keys", () => {
       expect((await ask(server, "/v1/sandboxes", from(site))).status).toBe(200);
   });
 
-  test("shows its console to who follows a link from another site, and nothing else", async () => {
+  test("shows its console when a link of another site is followed, and nothing else", async () => {
     const server = await startTestServer({ store: null, consoleFolder: "/nonexistent" });
     const visit = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
     // It is not built here.

@@ -102,7 +102,7 @@ test("a client that does not read makes the program wait", async () => {
   expect(bytes).toBeGreaterThanOrEqual(64 * MEGABYTE);
 });
 
-test("a large upload arrives whole", async () => {
+test("a large upload arrives complete", async () => {
   const inside = await listening((request, answer) => {
     let bytes = 0;
     request.on("data", (chunk: Buffer) => (bytes += chunk.length)).on("end", () => answer.end(String(bytes)));
@@ -128,7 +128,7 @@ test("a port on which nothing listens gets a page with the next step and the ope
   });
 });
 
-test("a program that does not speak HTTP, and one that breaks off, are told apart from good answers", async () => {
+test("a program that does not speak HTTP, and one that breaks off, are distinguished from good answers", async () => {
   const inside = await listening((_request, answer) => {
     answer.writeHead(200, { "content-length": "100" });
     answer.write("some");

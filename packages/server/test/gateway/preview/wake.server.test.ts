@@ -27,7 +27,7 @@ async function pause({ server, id }: Inside): Promise<void> {
 const record = async ({ server, id }: Inside): Promise<SandboxRecord> =>
   (await call(server, "GET", `/v1/sandboxes/${id}`)) as SandboxRecord;
 
-test("a request to a paused sandbox resumes it once for all who ask, at whichever server they ask", async () => {
+test("a request to a paused sandbox resumes it once for all callers, at whichever server they ask", async () => {
   const store = await temporaryFolder();
   const [first, second] = [await serverOf(store), await serverOf(store)];
   const inside = await sandboxOn(first);
@@ -94,7 +94,7 @@ test("a browser gets a small page that reloads itself while the sandbox is being
   });
 });
 
-test("requests that take too long to resume a sandbox are told so, and a failed resume is not kept", async () => {
+test("requests that take too long to resume a sandbox fail with a reason, and a failed resume is not kept", async () => {
   const server = await serverOf(await temporaryFolder(), { wakeTimeoutMs: 100 });
   const inside = await sandboxOn(server);
   await pause(inside);

@@ -76,7 +76,7 @@ test("a call that the scope of a key does not allow is not passed on", async () 
   });
 });
 
-test("a key that the other server does not have is told apart from none", async () => {
+test("a key that the other server does not have is distinguished from none", async () => {
   const owner = await startTestServer({ apiKeys: ["theirs"] });
   const asked = await startTestServer({ store: owner.storeFolder ?? null, apiKeys: ["ours"] });
   const { id } = (await call("POST", `${owner.httpUrl}/v1/sandboxes`, {}, bearer("theirs"))).body;

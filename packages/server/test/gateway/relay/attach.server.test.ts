@@ -20,7 +20,7 @@ test("output and stdin of a process go through a server that does not have it", 
   expect(await socket.closed).toBe(1000);
 });
 
-test("without leave, and where the owner cannot be asked, the client is told where the sandbox is", async () => {
+test("without permission, and where the owner cannot be asked, the client gets the sandbox's location", async () => {
   const { box, url, owner } = await pair();
   const { id } = await box.spawn({ shell: "read x" });
   const socket = new ProcessSocket(`${url}/processes/${id}/attach`);

@@ -189,7 +189,7 @@ test("an owner that does not answer is waited for until it is declared dead", as
   expect(answer.body.error.details).toMatchObject({ reached: true });
 });
 
-test("an owner that dies in the middle of an upload is told as such", async () => {
+test("an owner that dies in the middle of an upload is reported as such", async () => {
   const { owner, url } = await pair();
   const begun = Promise.withResolvers<void>();
   const body = new ReadableStream<Uint8Array>({

@@ -189,7 +189,7 @@ describe("requests that no library sends", () => {
   });
 });
 
-test("more clients than the limit are refused, and those that are there go on", async () => {
+test("more clients than the limit are refused, and connected ones continue", async () => {
   const server = await startTestServer({ store: null, maxClients: 3 });
   const { client } = await server.create();
   const silent = [server.connect("/create"), server.connect("/create")];

@@ -219,7 +219,7 @@ test("a storm on an import: one gets it", async () => {
   expect(to.backend.runningCount).toBe(1);
 });
 
-test("kill_sandbox removes what is stored, and leaves a mark so that it stays gone", async () => {
+test("kill_sandbox removes the stored data, and leaves a mark so that the sandbox stays deleted", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create({ ...DURABLE, enable_sandbox_handoff: true });
   await client.send({ action: "checkpoint" }).untilClosed();

@@ -9,7 +9,7 @@ import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 const DURABLE = { enable_checkpoint: true };
 const LEASED = { enable_checkpoint: true, enable_sandbox_handoff: true };
 
-test("checkpoint, then attach: everything is there again", async () => {
+test("checkpoint, then attach: everything is restored", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   await client.run("bash", "echo kept > file").until("EXECUTION_DONE");
@@ -24,7 +24,7 @@ test("checkpoint, then attach: everything is there again", async () => {
   ]);
 });
 
-test("with handoff the lock is told of, at checkpoint and restore", async () => {
+test("with handoff the client learns of the lock, at checkpoint and restore", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(LEASED);
   expect(await client.send({ action: "checkpoint" }).untilClosed()).toEqual([
@@ -150,7 +150,7 @@ test.each([
   expect(await fourth.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:old\n");
 });
 
-test("a save that failed sets the sandbox free, also when the client does not hear of it", async () => {
+test("a save that failed sets the sandbox free, even if the client does not learn of it", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   server.backend.faults.set("snapshot", { error: new SandboxerError("internal", "no luck"), times: 1 });

@@ -37,7 +37,7 @@ describe.each([
     });
   });
 
-  test("a profile that is not there is named", async () => {
+  test("a missing profile is named", async () => {
     const server = await start();
     const client = server.connect("/create").send({ profile: "small" });
     expect((await client.event("error")).message).toContain("small");
@@ -113,7 +113,7 @@ describe.each([
   });
 });
 
-test("with handoff the lock is told of", async () => {
+test("with handoff the client learns of the lock", async () => {
   const server = await startTestServer();
   const client = server.connect("/create").send({ enable_checkpoint: true, enable_sandbox_handoff: true });
   expect(await client.until("RUNNING")).toEqual([
@@ -147,7 +147,7 @@ test.each([
   expect(await client.untilClosed()).toEqual(["CREATING", "CREATION_ERROR", `error:${text}`, 4000]);
 });
 
-test("a snapshot that is not there", async () => {
+test("a missing snapshot", async () => {
   const server = await startTestServer();
   const client = server.connect("/create").send({ filesystem_snapshot_name: "nothing" });
   expect(await client.untilClosed()).toEqual(["CREATING", "CREATION_ERROR", expect.stringContaining("nothing"), 4000]);

@@ -67,7 +67,7 @@ describe("drain", () => {
     expect(await client.untilClosed()).toEqual(["sandbox_id", "RUNNING", "CHECKPOINTING", "CHECKPOINTED", 1012]);
   });
 
-  test("a save that fails is told", async () => {
+  test("a save that fails is reported", async () => {
     const server = await startTestServer();
     const { client } = await server.create(DURABLE);
     server.backend.faults.set("snapshot", { error: new SandboxerError("internal", "no luck") });

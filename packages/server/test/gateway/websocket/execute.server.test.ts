@@ -36,7 +36,7 @@ describe("execute", () => {
     expect(second.execution_id).not.toBe(first.execution_id);
   });
 
-  test("a character that is written in two halves arrives whole", async () => {
+  test("a character that is written in two halves arrives as one", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     const came = await client.run("bash", "printf 'x\\xe2\\x82'; sleep 0.02; printf '\\xac'").until("EXECUTION_DONE");

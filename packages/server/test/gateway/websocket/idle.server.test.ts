@@ -58,7 +58,7 @@ describe("idle", () => {
     await eventually("it is gone", () => server.backend.runningCount === 0);
   });
 
-  test("a save that fails is told, and the sandbox stays", async () => {
+  test("a save that fails is reported, and the sandbox stays", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create({ ...SHORT, ...DURABLE, enable_idle_timeout_auto_checkpoint: true });
     server.backend.faults.set("snapshot", { error: new SandboxerError("internal", "no luck"), times: 1 });

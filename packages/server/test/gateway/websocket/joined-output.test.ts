@@ -27,7 +27,7 @@ test("one print in two pieces is one event", () => {
   expect(sent).toEqual(["stdout@0:Hello\n"]);
 });
 
-test("whole lines wait for nothing", () => {
+test("complete lines do not wait", () => {
   take("one\n");
   take("two\n");
   expect(sent).toEqual(["stdout@0:one\n", "stdout@4:two\n"]);

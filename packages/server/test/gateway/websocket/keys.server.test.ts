@@ -120,7 +120,7 @@ test("too many openings are refused, with the time to wait", async () => {
   });
 });
 
-test("each action leaves a line: who, what, to which sandbox, under which epoch, and how it went", async () => {
+test("each action leaves a line: the caller, the action, the sandbox, the epoch and the outcome", async () => {
   const { server, read, use, lines } = await startKeyed();
   const { client, id, token } = await server.create({ enable_checkpoint: true }, bearer(use.text));
   await client.run("bash", "echo secret-text").until("EXECUTION_DONE");

@@ -71,7 +71,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     expect(whole.length).toBeGreaterThanOrEqual(10);
   });
 
-  test("characters in two halves arrive whole, and bytes that are no text are replaced", async () => {
+  test("characters in two halves arrive as one, and bytes that are not text are replaced", async () => {
     const { client } = await server.create();
     const halves =
       "import sys, time\nfor b in '€🌍ä'.encode():\n  sys.stdout.buffer.write(bytes([b])); sys.stdout.buffer.flush(); time.sleep(0.01)";

@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     expect(again.events.at(-1)).toMatchObject({ exit_code: 7 });
   });
 
-  test("a damaged image is named, and the one before it works", async () => {
+  test("a damaged image is named, and the previous one works", async () => {
     const server = await sharedServer();
     const { client, id } = await server.create(DURABLE);
     const checkpoints = join(folder, "store", id, "checkpoints");

@@ -171,7 +171,7 @@ describe("frames that break the rules of WebSocket", () => {
   });
 });
 
-test("a client that has sent much more than was handled hears of the end at once", async () => {
+test("a client that has sent much more than was handled learns of the end at once", async () => {
   const server = await startTestServer();
   const { client } = await server.create({ enable_checkpoint: true });
   client.send({ action: "checkpoint" });

@@ -117,7 +117,7 @@ describe("reconnect", () => {
     expect(client.output).toBe(ALL_LINES);
   });
 
-  test("an attached client that has not asked hears of a kill", async () => {
+  test("a client that attached without reconnecting learns that its process was killed", async () => {
     const server = await startTestServer({ store: null });
     const { client, id } = await server.create();
     await client.run("bash", "sleep 60").until("EXECUTION_RUNNING");
@@ -132,7 +132,7 @@ describe("reconnect", () => {
 });
 
 describe("across a restore", () => {
-  test("output that nobody has read is there on another server", async () => {
+  test("unread output is kept on another server", async () => {
     const store = await temporaryFolder();
     const [first, second] = [await startTestServer({ store }), await startTestServer({ store })];
     const { client, id } = await first.create({ ...DURABLE, on_disconnect: "checkpoint" });
@@ -165,7 +165,7 @@ describe("across a restore", () => {
     expect(again.events.at(-1)).toMatchObject({ exit_code: 7 });
   });
 
-  test("a client that checkpoints in the same breath as it hears of the end has nothing left", async () => {
+  test("a client that checkpoints at the moment it learns of the end has nothing left", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create(DURABLE, { pongDelayMs: 20 });
     client.socket.on("message", (data: Buffer) => {

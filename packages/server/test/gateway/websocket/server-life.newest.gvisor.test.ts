@@ -127,7 +127,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     expect(await server.runDirectories()).toEqual([]);
   });
 
-  test("an engine that is killed is told to its client, and others go on", async () => {
+  test("a killed engine is reported to its client, and others continue", async () => {
     const server = await ServerProcess.start();
     const { client } = await server.create();
     const before = await server.engineProcesses();

@@ -14,7 +14,7 @@ function silentClient(): SandboxClient & { notices: string[] } {
 
 const nothing = (): void => {};
 
-test("a client that is back in the same moment as the other has gone keeps the sandbox", async () => {
+test("a client that returns at the moment the other leaves keeps the sandbox", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create({ ...DURABLE, on_disconnect: "checkpoint" });
   await client.run("bash", "sleep 1000").until("EXECUTION_RUNNING");
@@ -126,7 +126,7 @@ test("a sandbox that can neither be saved, continue nor be ended is dropped, and
   expect(await server.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
 });
 
-test("a sandbox that dies during its save is told as dead, and its older checkpoint is free", async () => {
+test("a sandbox that dies during its save is reported as dead, and its older checkpoint is free", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   await client.send({ action: "checkpoint" }).untilClosed();

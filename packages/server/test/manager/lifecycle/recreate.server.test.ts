@@ -65,7 +65,7 @@ test("a sandbox to which a client comes while it is recreated stays as it is", a
   expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toContain("out:on\n");
 });
 
-test("readers of a sandbox that is recreated are told that it moves", async () => {
+test("readers of a sandbox that is recreated learn that it moves", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server);
   const all = lines(await box.stream({ shell: "echo one; read x" }));

@@ -23,7 +23,7 @@ async function frozenSandbox(before: (box: SandboxClient) => Promise<void> = asy
   return { server, box, thaw };
 }
 
-test("calls on a sandbox that is held still are told why, and may be tried again", async () => {
+test("calls on a frozen sandbox get the reason, and may be tried again", async () => {
   const { box, thaw } = await frozenSandbox();
   const calls = [
     box.call("POST", "/exec", { shell: "echo on" }),
@@ -40,7 +40,7 @@ test("calls on a sandbox that is held still are told why, and may be tried again
   expect(await box.exec({ shell: "echo on" })).toMatchObject({ stdout: "on\n" });
 });
 
-test("a command whose caller has gone before the thaw is not run", async () => {
+test("a command whose caller has left before the thaw is not run", async () => {
   const { server, box, thaw } = await frozenSandbox();
   // On a connection of its own, by which the server's end is found.
   const body = JSON.stringify({ shell: "touch /workspace/ran", detach: true });

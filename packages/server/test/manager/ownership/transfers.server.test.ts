@@ -63,7 +63,7 @@ test("a drain does not wait for a file that never comes to its end", async () =>
   await upload.status;
 });
 
-test("a sandbox into which a file is on its way stays where it is until the file is there", async () => {
+test("a sandbox stays where it is while a file is uploaded to it", async () => {
   const server = await startTestServer();
   const other = await startTestServer({ store: server.storeFolder ?? null });
   const { client, id } = await server.create(DURABLE);

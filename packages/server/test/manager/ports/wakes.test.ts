@@ -19,7 +19,7 @@ test("a hundred paused sandboxes that ten requests each ask for are resumed once
   expect(new Set(resumed.values())).toEqual(new Set([1]));
 });
 
-test("a failed resume fails all who asked, and the next request tries again", async () => {
+test("a failed resume fails all its callers, and the next request tries again", async () => {
   const wakes = new Wakes(1);
   const fail = (): Promise<void> => Promise.reject(new Error("no"));
   const results = await Promise.allSettled([wakes.run("a", fail), wakes.run("a", fail)]);

@@ -92,7 +92,7 @@ describe("nobody is told that a sandbox is saved before its head says so:", () =
   });
 });
 
-test("nobody is told of a snapshot before its record says that it is ready", async () => {
+test("a snapshot is not reported before its record says that it is ready", async () => {
   const record = heldSwap((key, { state }) => key.endsWith("/record.json") && state === "ready");
   const server = await startTestServer({ wrapStore: record.wrapStore });
   const http = new HttpClient(server);

@@ -49,7 +49,7 @@ async function duringSave() {
 
 const SHOW = { language: "bash", code: "cat file" };
 
-test("a server that is declared dead during a save which then fails does not go on with the sandbox", async () => {
+test("a server that is declared dead during a failing save does not continue the sandbox", async () => {
   const { images, server, other, pause, there } = await duringSave();
   const before = server.instances.instanceId;
   await other.instances.markDead(before);

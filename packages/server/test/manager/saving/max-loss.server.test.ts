@@ -89,7 +89,7 @@ describe("a sandbox is saved, and keeps running,", () => {
     await untilTold(server, id, "checkpoint.created");
   });
 
-  test("over WebSocket too, where nobody is told", async () => {
+  test("over WebSocket too, without a message", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create({ enable_checkpoint: true, max_loss: 1 });
     await client.run("bash", "echo one").until("EXECUTION_DONE");
@@ -216,7 +216,7 @@ describe("a broken promise is reported once, and so is that it is kept again,", 
     expect(await told(server, id, "durability.restored")).toHaveLength(1);
   });
 
-  test("of a sandbox of which nothing is promised any more", async () => {
+  test("of a sandbox whose promise was withdrawn", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create({ max_loss: 1 });

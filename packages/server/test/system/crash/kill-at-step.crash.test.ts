@@ -14,7 +14,7 @@ describe("kill -9 during a creation", () => {
     expect((await readdir(store)).filter(isSandboxId)).toEqual([]);
   });
 
-  test("after it, there is a sandbox without a state, which is found and is nobody's", async () => {
+  test("after it, there is a sandbox without a state and without an owner, which is found", async () => {
     const { survivor, doomed, store } = await pair("the head is made");
     doomed.connect("/create").send(DURABLE);
     expect(await doomed.exited).toEqual(KILLED);
@@ -79,7 +79,7 @@ describe("kill -9 during a release without a save", () => {
 });
 
 describe("kill -9 during a destruction", () => {
-  test("before the tombstone, the sandbox is there at its last checkpoint", async () => {
+  test("before the tombstone, the sandbox is at its last checkpoint", async () => {
     const { survivor, doomed } = await pair("the head is about to become a tombstone");
     const id = await storedSandbox(survivor);
     doomed.attach(id).send({ action: "kill_sandbox" });
@@ -87,7 +87,7 @@ describe("kill -9 during a destruction", () => {
     await expectTakenOver(survivor, id, "old");
   });
 
-  test("after it, nobody brings the sandbox back, though its images are there", async () => {
+  test("after it, no server brings the sandbox back, though its images are stored", async () => {
     const { survivor, doomed, store } = await pair("the head is a tombstone");
     const id = await storedSandbox(survivor);
     doomed.attach(id).send({ action: "kill_sandbox" });

@@ -33,7 +33,7 @@ describe("kill -9 during a checkpoint that leaves the sandbox running", () => {
 
 const MAX_LOSS_MS = 4_000;
 
-test("kill -9 at any moment: what was done before the newest checkpoint is there, and no more is missing than promised", async () => {
+test("kill -9 at any moment: everything before the newest checkpoint is kept, and no more is lost than promised", async () => {
   const survivor = await startTestServer({ leaseTtlMs: LEASE_TTL_MS });
   const doomed = await CrashServer.start({ store: survivor.storeFolder ?? "" });
   const { client, id } = await doomed.create({ ...DURABLE, max_loss: `${MAX_LOSS_MS / 1000}s` });

@@ -21,7 +21,7 @@ test("images are known by their bytes, and only those that run nothing", () => {
   for (const text of ["<svg xmlns=", "RIFF1234WAVE", "GIF", ""]) expect(imageType(bytes(text))).toBeUndefined();
 });
 
-test("line ends are told apart", () => {
+test("line ends are distinguished", () => {
   expect(["a", "a\nb", "a\r\nb\r\n", "a\r\nb\n", "a\rb"].map(lineEnds)).toEqual(["lf", "lf", "crlf", "mixed", "mixed"]);
 });
 

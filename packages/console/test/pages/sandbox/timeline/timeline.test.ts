@@ -114,7 +114,7 @@ describe("marks", () => {
     ]);
   });
 
-  test("operations are there once, though events tell of them too", () => {
+  test("operations appear once, though events report them too", () => {
     const operation = {
       id: "o",
       kind: "checkpoint",

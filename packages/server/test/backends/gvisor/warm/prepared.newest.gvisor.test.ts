@@ -23,7 +23,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     return { lab, handle, state, take, loaded };
   }
 
-  test("nothing is loaded for who asks once; the second time it is, for who comes next", async () => {
+  test("nothing is loaded for the first request; from the second on, it is loaded for the next", async () => {
     const { lab, state, take, loaded } = await prepare((handle) => run(handle, bash("echo kept > /workspace/file")));
     expect(await take()).toBeUndefined();
     await lab.untilReady(1);
@@ -96,7 +96,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     expect((await run(handle, facts)).stdout).toBe("kept\n0\n");
   });
 
-  test("nothing stays of a state that is removed, and nobody who asks hears of one that cannot be loaded", async () => {
+  test("a removed state leaves nothing, and a state that cannot be loaded causes no errors", async () => {
     const { lab, state, take, loaded } = await prepare((handle) => run(handle, bash("true")));
     await take();
     await take();

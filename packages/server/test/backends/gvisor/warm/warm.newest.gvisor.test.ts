@@ -82,7 +82,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     expect(lab.figures.handedOut).toBe(before.handedOut + 1);
   });
 
-  test("a sandbox that dozes meanwhile wakes up for the caller", async () => {
+  test("a sandbox that dozes meanwhile is ready for the caller", async () => {
     const lab = await WarmLab.open(engine, { dozeAfterMs: 50, heartbeatMs: 2_000 });
     await (await lab.acquire()).destroy();
     await lab.untilReady(1);

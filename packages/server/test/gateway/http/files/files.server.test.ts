@@ -4,7 +4,7 @@ import { startTestServer } from "../../../../../../test/kit/server/test-server.t
 import { FilesClient } from "./support.ts";
 import { eventually } from "../../../../../../test/kit/eventually.ts";
 
-test("a file is written, read whole and in part, described and removed", async () => {
+test("a file is written, read completely and in part, described and removed", async () => {
   const box = await FilesClient.create(await startTestServer());
   const content = randomBytes(1_000_000);
   expect((await box.write("/workspace/a b/c.bin", content)).status).toBe(404);

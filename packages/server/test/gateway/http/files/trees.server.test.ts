@@ -139,7 +139,7 @@ test("very many entries stream, both ways", async () => {
   expect(back.filter(({ type }) => type === "file")).toHaveLength(many);
 });
 
-test("a file that changes while it is read is cut or filled up, and the tar stays whole", async () => {
+test("a file that changes while it is read is cut or padded, and the tar stays valid", async () => {
   const server = await startTestServer();
   const box = await FilesClient.create(server);
   await box.upload(

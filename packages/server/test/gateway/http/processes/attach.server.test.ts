@@ -74,7 +74,7 @@ test("output that was not acknowledged is sent again on request, and no byte is 
   expect(Buffer.concat(seen).toString("utf8")).toBe(expected);
 });
 
-test("a newcomer takes over, and the old client is told", async () => {
+test("a new client takes over, and the old client gets a message", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const { id } = await box.spawn({ shell: ticking });
   const first = attach(box, id);
@@ -103,7 +103,7 @@ test("a detached process keeps running however slow its client is, and the clien
   expect(await socket.event("exit")).toMatchObject({ exit_code: 0, offset: 4_000_000 });
 });
 
-test("refuses who may not, what is not there, and what makes no sense", async () => {
+test("refuses missing rights, missing processes and invalid requests", async () => {
   const server = await startTestServer({ apiKeys: ["a-key-of-the-server"] });
   const { client, id, token } = await server.create({}, { headers: { authorization: "Bearer a-key-of-the-server" } });
   await client.leave();

@@ -43,7 +43,7 @@ test("text that is cut in the middle of a character stays text", async () => {
   expect(cut).toMatchObject({ stdout_encoding: "utf8", stdout: "a\ufffd", truncated: true });
 });
 
-test("much output comes whole: text with its characters, and control characters without their cost in JSON", async () => {
+test("large output comes complete: text with its characters, and control characters without their cost in JSON", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const text = await box.exec({ shell: "yes 'grüße \"1\"' | head -c 600000" });
   const line = 'grüße "1"\n';

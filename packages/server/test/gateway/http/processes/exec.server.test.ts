@@ -117,7 +117,7 @@ test("more output than asked for is read and dropped", async () => {
   expect([whole.stdout.length, whole.truncated]).toEqual([3_000_000, false]);
 });
 
-test("bytes that are no text come whole in base64", async () => {
+test("bytes that are not text come complete, in base64", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const answer = await box.call<{ stdout: string }>("POST", "/exec?encoding=base64", { shell: "printf '\\xff\\x00a'" });
   expect([...Buffer.from(answer.body.stdout, "base64")]).toEqual([0xff, 0, 0x61]);

@@ -176,7 +176,7 @@ test("attaching during a save waits for it, and says where the sandbox is then",
   expect(socket.events).toMatchObject([{ event: "error", code: "wrong_state", message: "The sandbox is paused." }]);
 });
 
-test("after a save that failed, the process is there as before", async () => {
+test("after a failed save, the process is unchanged", async () => {
   const { a, here } = await two();
   const { id } = await here.spawn({ shell: ticking });
   const first = new ProcessSocket(`${here.url}/processes/${id}/attach`);

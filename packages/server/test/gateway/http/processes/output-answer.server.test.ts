@@ -55,7 +55,7 @@ test("memory is given back while the answer is taken", async () => {
   expect(budget.heldBytes).toBe(0);
 });
 
-test("an answer whose client has gone before it begins holds nothing", async () => {
+test("an answer whose client has left before it begins holds nothing", async () => {
   const { budget, body } = await answerOf({ isWanted: () => false, signal: AbortSignal.abort() });
   if (!body.closed) await once(body, "close");
   expect(budget.heldBytes).toBe(0);

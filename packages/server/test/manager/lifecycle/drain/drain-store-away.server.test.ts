@@ -70,7 +70,7 @@ describe("a drain while the store is away", () => {
     expect(await contentOf(await attached(after, id))).toBe("new");
   });
 
-  test("takes along what executes, and lets it go on where it stood", async () => {
+  test("saves running executions, and they continue where they were", async () => {
     const { server, way, next } = await machine({ drainTimeoutMs: SHORT_MS });
     const { client, id } = await server.create(DURABLE);
     await client.run("bash", "for i in $(seq 1 60); do echo line $i; sleep 0.02; done").until("out:");
@@ -82,7 +82,7 @@ describe("a drain while the store is away", () => {
     expect(client.output + again.output).toBe(lines);
   });
 
-  test("leaves a whole image on the machine when the store stays away, and the next server publishes it", async () => {
+  test("leaves a complete image on the machine when the store stays away, and the next server publishes it", async () => {
     const { server, way, next, dataFolder } = await machine({ drainTimeoutMs: SHORT_MS });
     const { client, id } = await server.create(DURABLE);
     await write(client, "new");

@@ -12,7 +12,7 @@ function world() {
 const started = (processId: string, command: string | string[] = "true") =>
   ({ processId, kind: "process", command }) as const;
 
-test("the first hundred of a sandbox are told, then twenty in a second; the others are counted", () => {
+test("the first hundred of a sandbox are recorded, then twenty a second; the others are counted", () => {
   const { clock, log, executions, sandbox } = world();
   const ends = Array.from({ length: 1000 }, (_, number) => executions.started(sandbox, started(String(number))));
   expect(log.after(undefined)).toHaveLength(100);
