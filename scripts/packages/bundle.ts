@@ -38,7 +38,7 @@ async function write(
   into: string,
 ): Promise<readonly OutputChunk[]> {
   const isWhole = Object.keys(input).every((name) => standalone.includes(name));
-  const beside = [...libraries, "@sandboxer/client", "@sandboxer/server"];
+  const beside = [...libraries, "@sandboxer/client", "@sandboxer/mcp", "@sandboxer/server"];
   const build = await rolldown({
     cwd: join(ROOT, "packages", folder),
     input: { ...input },

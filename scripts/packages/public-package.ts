@@ -29,6 +29,7 @@ export interface Manifest {
 export const PUBLIC_PACKAGES: readonly PublicPackage[] = [
   publicPackage("protocol", { libraries: ["zod"] }),
   publicPackage("client", { standalone: ["browser"] }),
+  publicPackage("mcp"),
   publicPackage("server", {
     // Large, and needed only with a store of that kind.
     libraries: ["@aws-sdk/client-s3", "google-auth-library"],

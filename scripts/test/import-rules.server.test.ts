@@ -11,6 +11,8 @@ const MAY_NOT: readonly [room: string, from: string][] = [
   ["packages/protocol/src", "@sandboxer/server"],
   ["packages/protocol/src", "node:fs"],
   ["packages/client/src", "@sandboxer/server"],
+  ["packages/mcp/src", "@sandboxer/server"],
+  ["packages/server/src/gateway", "@sandboxer/mcp"],
   ["packages/server/src/backends", "../store/store.ts"],
   ["packages/server/src/backends/gvisor", "../../manager/create.ts"],
   ["packages/server/src/store", "../lease/ownership.ts"],

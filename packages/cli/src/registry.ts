@@ -284,6 +284,11 @@ const TOOL: readonly Row[] = [
     load: async () => (await import("./commands/context.ts")).contextCommand,
   },
   {
+    name: "mcp",
+    summary: "Serve sandboxes as tools to an agent, with the Model Context Protocol on stdin and stdout.",
+    load: async () => (await import("./commands/mcp.ts")).mcpCommand,
+  },
+  {
     name: "api",
     summary: "Send an HTTP request to the server's API.",
     load: async () => (await import("./commands/api.ts")).apiCommand,

@@ -22,6 +22,7 @@ import { mutationAudit } from "../../../packages/server/src/gateway/http/audit.t
 import { authorizer } from "../../../packages/server/src/gateway/http/authorize.ts";
 import { createService } from "../../../packages/server/src/gateway/http/handlers/index.ts";
 import { createHttpServer } from "../../../packages/server/src/gateway/http-server.ts";
+import type { McpEndpointOptions } from "../../../packages/server/src/gateway/mcp/mcp-endpoint.ts";
 import { Metrics } from "../../../packages/server/src/gateway/metrics.ts";
 import { PreviewAddresses } from "../../../packages/server/src/gateway/preview/preview-address.ts";
 import { Previews } from "../../../packages/server/src/gateway/preview/previews.ts";
@@ -39,6 +40,7 @@ import type { UnsavedSandbox } from "../../../packages/server/src/manager/lifecy
 import type { ResourceLimits } from "../../../packages/server/src/manager/resource-limits.ts";
 import { SandboxManager } from "../../../packages/server/src/manager/sandbox-manager.ts";
 import { sealedStore } from "../../../packages/server/src/main/encryption.ts";
+import { mcpAnswerer } from "../../../packages/server/src/main/mcp.ts";
 import { httpPeers, ringOver } from "../../../packages/server/src/main/peers.ts";
 import { ProfileCatalog } from "../../../packages/server/src/profiles/profile-catalog.ts";
 import type { SecretResolver } from "../../../packages/server/src/secrets/secret.ts";
@@ -104,6 +106,8 @@ export interface TestServerOptions {
   /** Absent: no console. */
   readonly consoleFolder?: string;
   readonly docsFolder?: string;
+  /** Who speaks at /mcp, instead of our tools. */
+  readonly answerMcp?: McpEndpointOptions["answerMcp"];
   /** What the gateway says; absent: nobody hears it. */
   readonly log?: Logger;
 }
@@ -192,6 +196,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     audit,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
+    answerMcp: options.answerMcp ?? mcpAnswerer(log),
     consoleFolder: options.consoleFolder,
     docsFolder: options.docsFolder ?? "/nonexistent",
   });

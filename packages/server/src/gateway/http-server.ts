@@ -13,10 +13,11 @@ import { NEVER_RENDERED } from "./console/security-headers.ts";
 import { registerApi, type ApiOptions } from "./http/api.ts";
 import { sendError } from "./http/error-body.ts";
 import { cutSlowBodies } from "./http/slow-bodies.ts";
+import { type McpEndpointOptions, registerMcp } from "./mcp/mcp-endpoint.ts";
 import type { Previews } from "./preview/previews.ts";
 import { refuseWith } from "./websocket/refusal.ts";
 
-export interface HttpServerOptions extends ApiOptions {
+export interface HttpServerOptions extends ApiOptions, McpEndpointOptions {
   /** Why the server accepts no work now, whatever its backend reports. */
   readonly phase: () => "starting" | "draining" | undefined;
   /** Whether the server could create a sandbox. Checked every few seconds at most. */
@@ -124,6 +125,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return options.condition() ?? {};
   });
   void app.register(async (scope) => registerApi(scope, options));
+  void app.register(async (scope) => registerMcp(scope, options));
   const { consoleFolder: folder, docsFolder } = options;
   const serveConsole = folder === undefined ? undefined : consoleServer({ folder, docsFolder, gate });
   app.setNotFoundHandler((request, reply) => {

@@ -28,6 +28,7 @@ import { startCollection } from "./collection.ts";
 import { fateOf, meetStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { installationId } from "./installation.ts";
 import { createObserver, openLog } from "./log.ts";
+import { mcpAnswerer } from "./mcp.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
 import { assembleBackends } from "./providers.ts";
@@ -109,6 +110,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     audit,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
+    answerMcp: mcpAnswerer(log),
     consoleFolder: config.console ? shippedFolder("console") : undefined,
     docsFolder: shippedFolder("docs"),
   });

@@ -45,6 +45,7 @@ async function startingServer(): Promise<string> {
     audit,
     authorize: authorizer(gate, audit),
     onMutation: () => {},
+    answerMcp: async () => new Response(),
     onFailure: () => {},
     consoleFolder: undefined,
     docsFolder: "/nonexistent",
