@@ -18,6 +18,7 @@ import { UnpublishedCheckpoints } from "../../../packages/server/src/checkpoints
 import { Outside, type OutsideOptions } from "../../../packages/server/src/egress/outside.ts";
 import { openAccess, type AccessOptions } from "../../../packages/server/src/gateway/access/open-access.ts";
 import { PeerSecret } from "../../../packages/server/src/gateway/access/peer-secret.ts";
+import { E2bGateway } from "../../../packages/server/src/gateway/e2b/e2b-gateway.ts";
 import { mutationAudit } from "../../../packages/server/src/gateway/http/audit.ts";
 import { authorizer } from "../../../packages/server/src/gateway/http/authorize.ts";
 import { createService } from "../../../packages/server/src/gateway/http/handlers/index.ts";
@@ -176,6 +177,15 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const app = createHttpServer({
     previews,
+    e2b: new E2bGateway({
+      gate,
+      audit,
+      addresses,
+      previews,
+      manager: () => manager,
+      peerSecret: () => durability.peerSecret,
+      log,
+    }),
     metrics: () => metrics.registry,
     phase: () => (manager.draining ? "draining" : undefined),
     probe: options.probe ?? (async () => ({ ok: true, summary: "fine" })),

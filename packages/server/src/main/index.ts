@@ -7,6 +7,7 @@ import { createService } from "../gateway/http/handlers/index.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
 import { type FateOf, InstanceFolder, type OpenedBackend } from "../backends/instance-folder.ts";
 import type { BackgroundCollection } from "../collection/background-collection.ts";
+import { E2bGateway } from "../gateway/e2b/e2b-gateway.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { PreviewAddresses } from "../gateway/preview/preview-address.ts";
@@ -88,8 +89,20 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     manager: () => parts.manager,
     peerSecret: () => parts.durability?.peerSecret,
   });
+  const e2b = config.e2b
+    ? new E2bGateway({
+        gate,
+        audit,
+        addresses,
+        previews,
+        manager: () => parts.manager,
+        peerSecret: () => parts.durability?.peerSecret,
+        log,
+      })
+    : undefined;
   const app = createHttpServer({
     previews,
+    e2b,
     metrics: () => metrics.registry,
     phase: () => (parts.manager === undefined ? "starting" : parts.manager.draining ? "draining" : undefined),
     probe: async () => (await parts.open?.backend.probe()) ?? { ok: false, summary: "starting" },
