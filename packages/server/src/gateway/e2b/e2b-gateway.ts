@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { targetFrom } from "../preview/preview-address.ts";
+import { clientOf, pathOf } from "./e2b-client.ts";
 import { E2B_PREFIX, E2bRouter, INTERNAL_ROUTES, type E2bPart, type E2bTarget } from "./e2b-router.ts";
 import { E2bServices, type E2bOptions } from "./e2b-services.ts";
 import { registerControl } from "./control/register.ts";
@@ -37,7 +38,7 @@ export class E2bGateway {
     app.decorateRequest("e2bTarget", undefined);
     void app.register(
       async (scope) => {
-        answerInE2bShape(scope, services);
+        answerErrors(scope, services);
         registerControl(scope, services);
       },
       { prefix: E2B_PREFIX },
@@ -99,32 +100,19 @@ export class E2bGateway {
 }
 
 /** E2B's clients read every answer as theirs, also of unknown routes. */
-function answerInE2bShape(scope: FastifyInstance, { log }: E2bServices): void {
+function answerInE2bShape(scope: FastifyInstance, services: E2bServices): void {
+  answerErrors(scope, services);
+  scope.setNotFoundHandler((request, reply) => {
+    services.log.warn({ ...clientOf(request), method: request.method, path: pathOf(request) }, "unknown route of E2B");
+    return sendE2bError(new E2bError(404, `This server does not know ${request.method} ${pathOf(request)}.`), reply);
+  });
+}
+
+function answerErrors(scope: FastifyInstance, { log }: E2bServices): void {
   scope.setErrorHandler((error, { method, routeOptions }, reply) => {
     const sent = sendE2bError(error, reply);
     // The URL itself may contain a token.
     if (sent.statusCode === 500) log.error({ method, route: routeOptions.url, err: error }, "a request of E2B failed");
     return sent;
   });
-  scope.setNotFoundHandler((request, reply) => {
-    log.warn({ ...clientOf(request), method: request.method, path: pathOf(request) }, "unknown route of E2B");
-    return sendE2bError(new E2bError(404, `This server does not know ${request.method} ${pathOf(request)}.`), reply);
-  });
-}
-
-const MAX_LOGGED = 200;
-
-/** Which client asked, and its version: unknown routes show that E2B's clients have changed. */
-function clientOf({ headers }: FastifyRequest): Record<string, string> {
-  const cut = (value: unknown): string => (typeof value === "string" ? value.slice(0, MAX_LOGGED) : "unknown");
-  return {
-    client: cut(headers["user-agent"]),
-    version: cut(headers["package_version"]),
-    language: cut(headers["lang"]),
-  };
-}
-
-/** Without the query, which may contain a signature. */
-function pathOf({ url }: FastifyRequest): string {
-  return (url.split("?", 1)[0] ?? "").slice(0, MAX_LOGGED);
 }

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { VerbOptions } from "../../manager/observing/operations/tracked.ts";
 import type { Sandbox } from "../../manager/sandbox.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
+import { unlessAborted } from "../../support/unless-aborted.ts";
 import type { AccessGate } from "../access/access-gate.ts";
 import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
@@ -39,6 +40,9 @@ export interface E2bCaller {
 /** The header of each kind of token. */
 const TOKEN_HEADERS = { envd: "x-access-token", traffic: "e2b-traffic-access-token" } as const;
 
+/** How long a sandbox runs that a request has resumed. */
+const RESUMED_MS = 5 * 60_000;
+
 /** What the control plane, envd and the code interpreter of E2B's dialect share. */
 export class E2bServices {
   readonly tokens: E2bTokens;
@@ -47,6 +51,8 @@ export class E2bServices {
   readonly addresses: PreviewAddresses;
   readonly log: Logger;
   readonly #options: E2bOptions;
+  /** By sandbox: all requests for a paused sandbox share one resume. */
+  readonly #resumes = new Map<string, Promise<Sandbox>>();
 
   constructor(options: E2bOptions) {
     this.#options = options;
@@ -103,7 +109,17 @@ export class E2bServices {
     }
     const record = await manager.find(sandboxId).catch(() => undefined);
     if (record === undefined || !resumesByItself(record)) throw notRunning(sandboxId);
-    const found = await manager.ports.reach(sandboxId, { signal });
+    const shared =
+      this.#resumes.get(sandboxId) ?? this.#resume(sandboxId).finally(() => this.#resumes.delete(sandboxId));
+    this.#resumes.set(sandboxId, shared);
+    return await unlessAborted(shared, signal);
+  }
+
+  async #resume(sandboxId: string): Promise<Sandbox> {
+    const { manager } = this;
+    // Before it runs, because an expired sandbox cannot be resumed.
+    await manager.amend(sandboxId, undefined, { expires_at: new Date(Date.now() + RESUMED_MS).toISOString() });
+    const found = await manager.ports.reach(sandboxId);
     if ("url" in found) throw notRunning(sandboxId);
     return found;
   }
