@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { targetFrom } from "../preview/preview-address.ts";
+import type { Previews } from "../preview/previews.ts";
 import { clientOf, pathOf } from "./e2b-client.ts";
 import { E2B_PREFIX, E2bRouter, INTERNAL_ROUTES, type E2bPart, type E2bTarget } from "./e2b-router.ts";
-import { E2bServices, type E2bOptions } from "./e2b-services.ts";
+import type { E2bServices } from "./e2b-services.ts";
 import { registerControl } from "./control/register.ts";
 import { registerEnvd } from "./envd/register.ts";
 import { E2bError, sendE2bError } from "./errors.ts";
@@ -18,14 +19,14 @@ declare module "fastify" {
 
 /** E2B's API as a dialect over the manager, for E2B's own clients. Nothing below the gateway knows of it. */
 export class E2bGateway {
-  readonly #options: E2bOptions;
   readonly #router: E2bRouter;
   readonly #services: E2bServices;
+  readonly #previews: Pick<Previews, "serve">;
 
-  constructor(options: E2bOptions) {
-    this.#options = options;
-    this.#router = new E2bRouter(options.addresses);
-    this.#services = new E2bServices(options);
+  constructor(services: E2bServices, previews: Pick<Previews, "serve">) {
+    this.#router = new E2bRouter(services.addresses);
+    this.#services = services;
+    this.#previews = previews;
   }
 
   /** The URL that Fastify routes; undefined: the request is not in E2B's dialect. */
@@ -86,7 +87,7 @@ export class E2bGateway {
         if (named === undefined) throw new E2bError(400, "The headers name no port of a sandbox.");
         request.raw.url = `/v1/sandboxes/${named.sandboxId}/ports/${named.port}${path}`;
         reply.hijack();
-        void this.#options.previews.serve(request.raw, reply.raw);
+        void this.#previews.serve(request.raw, reply.raw);
       },
       handler: (_request, reply) => reply.callNotFound(),
     });

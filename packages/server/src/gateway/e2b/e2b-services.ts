@@ -11,18 +11,16 @@ import type { AuditLog } from "../access/audit-log.ts";
 import { requestKeysOf } from "../access/encryption-key.ts";
 import type { PeerSecret } from "../access/peer-secret.ts";
 import type { PreviewAddresses } from "../preview/preview-address.ts";
-import type { Previews } from "../preview/previews.ts";
 import { keyedAsE2b } from "./api-key.ts";
 import { E2bRelay } from "./e2b-relay.ts";
 import { E2bError, notRunning } from "./errors.ts";
 import { resumesByItself } from "./reserved-labels.ts";
-import { type E2bTokenKind, E2bTokens } from "./tokens.ts";
+import { type E2bTokenKind, E2bTokens, TOKEN_HEADERS } from "./tokens.ts";
 
 export interface E2bOptions {
   readonly gate: AccessGate;
   readonly audit: AuditLog;
   readonly addresses: PreviewAddresses;
-  readonly previews: Pick<Previews, "serve">;
   /** Both undefined until the server is ready. */
   readonly manager: () => SandboxManager | undefined;
   readonly peerSecret: () => PeerSecret | undefined;
@@ -36,9 +34,6 @@ export interface E2bCaller {
   /** For the manager's verbs. */
   readonly options: VerbOptions;
 }
-
-/** The header of each kind of token. */
-const TOKEN_HEADERS = { envd: "x-access-token", traffic: "e2b-traffic-access-token" } as const;
 
 /** How long a sandbox runs that a request has resumed. */
 const RESUMED_MS = 5 * 60_000;

@@ -19,6 +19,7 @@ export class E2bError extends Error {
 
 /** E2B's clients decide by `code`, so it is the status. */
 export interface E2bErrorBody {
+  readonly error_code?: ErrorCode;
   readonly code: number;
   readonly message: string;
 }
@@ -63,7 +64,7 @@ export function e2bErrorAnswer(thrown: unknown): E2bErrorAnswer {
       ...(typeof retryAfter === "number" ? { "retry-after": String(Math.ceil(retryAfter)) } : {}),
       ...(status >= 500 && !NOTHING_HAPPENED.has(error.code) ? { "should-retry": "false" } : {}),
     },
-    body: { ...{ error_code: error.code }, code: status, message: cutMessage(`${error.message} ${error.hint}`.trim()) },
+    body: { error_code: error.code, code: status, message: cutMessage(`${error.message} ${error.hint}`.trim()) },
   };
 }
 
@@ -79,9 +80,4 @@ export function sendE2bError(thrown: unknown, reply: FastifyReply): FastifyReply
 /** The sandbox of a request does not run: E2B's clients look for this status and these words. */
 export function notRunning(sandboxId: string): E2bError {
   return new E2bError(502, "The sandbox was not found", { sandboxId });
-}
-
-/** The sandbox runs, but nothing listens on the port. */
-export function portNotOpen(sandboxId: string, port: number): E2bError {
-  return new E2bError(502, "The sandbox is running but port is not open", { sandboxId, port });
 }

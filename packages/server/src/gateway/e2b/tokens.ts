@@ -5,6 +5,9 @@ import type { PeerSecret } from "../access/peer-secret.ts";
 /** `envd`: for processes and files inside. `traffic`: for the code interpreter and for ports that are not public. */
 export type E2bTokenKind = "envd" | "traffic";
 
+/** The header of each kind of token. */
+export const TOKEN_HEADERS = { envd: "x-access-token", traffic: "e2b-traffic-access-token" } as const;
+
 /**
  * The access tokens of sandboxes in E2B's dialect. They are made with the secret that the servers of a store share, so
  * that a token stays the same on every server and as long as the sandbox exists, and nothing is stored.

@@ -18,7 +18,10 @@ test("unknown routes answer in E2B's shape, also internal ones that are asked fo
   const server = await startTestServer();
   for (const path of ["/e2b/nothing", "/e2b", "/internal/e2b/envd/health", "/internal/e2b/port"]) {
     const answer = await fetch(server.httpUrl + path);
-    expect(answer.status, path).toBe(404);
-    expect(await answer.json(), path).toMatchObject({ code: 404, message: expect.any(String) });
+    expect({ path, status: answer.status, answer: await answer.json() }).toMatchObject({
+      path,
+      status: 404,
+      answer: { code: 404, message: expect.any(String) },
+    });
   }
 });

@@ -20,8 +20,8 @@ export interface ControlCall {
   /** The sandbox of the path; empty: there is none. */
   readonly sandboxId: string;
   /** The checked body. Fields that the schema does not know are logged. */
-  body<Schema extends z.ZodObject>(schema: Schema): z.infer<Schema>;
-  query<Schema extends z.ZodObject>(schema: Schema): z.infer<Schema>;
+  readonly body: <Schema extends z.ZodObject>(schema: Schema) => z.infer<Schema>;
+  readonly query: <Schema extends z.ZodObject>(schema: Schema) => z.infer<Schema>;
 }
 
 export interface ControlRoute {

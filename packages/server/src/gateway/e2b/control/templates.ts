@@ -36,7 +36,7 @@ export async function findSnapshot(manager: SandboxManager, given: string): Prom
 
 /** Undefined: it cannot be the name of a snapshot. */
 export function snapshotName(given: string): string | undefined {
-  const name = withoutTag(given).replace(/^[\w.-]+\//, "");
+  const name = withoutTag(given).replace(/^[A-Za-z0-9][\w.-]*\//, "");
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name) ? name : undefined;
 }
 
