@@ -1,6 +1,6 @@
 import type { Scope } from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
+import type { z } from "zod";
 import type { E2bCaller, E2bServices } from "../e2b-services.ts";
 import { E2bError } from "../errors.ts";
 import { clientOf } from "../e2b-client.ts";

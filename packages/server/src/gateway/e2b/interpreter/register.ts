@@ -10,5 +10,5 @@ export function registerInterpreter(app: FastifyInstance, services: E2bServices)
     await services.running(sandboxId);
     throw new E2bError(501, "This server has no code interpreter for E2B's clients yet.");
   };
-  app.all("/*", answer);
+  app.route({ method: ["GET", "POST", "DELETE"], url: "/*", handler: answer });
 }
