@@ -1,5 +1,6 @@
 export * from "./duration.ts";
 export * from "./errors.ts";
+export * from "./e2b/index.ts";
 export * from "./head.ts";
 export * from "./http/index.ts";
 export * from "./client-message.ts";

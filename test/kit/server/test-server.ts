@@ -18,6 +18,9 @@ import { UnpublishedCheckpoints } from "../../../packages/server/src/checkpoints
 import { Outside, type OutsideOptions } from "../../../packages/server/src/egress/outside.ts";
 import { openAccess, type AccessOptions } from "../../../packages/server/src/gateway/access/open-access.ts";
 import { PeerSecret } from "../../../packages/server/src/gateway/access/peer-secret.ts";
+import { E2bGateway } from "../../../packages/server/src/gateway/e2b/e2b-gateway.ts";
+import { e2bPreviewRules } from "../../../packages/server/src/gateway/e2b/preview-rules.ts";
+import { E2bServices } from "../../../packages/server/src/gateway/e2b/e2b-services.ts";
 import { mutationAudit } from "../../../packages/server/src/gateway/http/audit.ts";
 import { authorizer } from "../../../packages/server/src/gateway/http/authorize.ts";
 import { createService } from "../../../packages/server/src/gateway/http/handlers/index.ts";
@@ -167,10 +170,19 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const addresses = new PreviewAddresses({ domain: options.previewDomain, ownPort: () => port });
   const links = new SignedLinks(() => durability.peerSecret);
+  const e2bServices = new E2bServices({
+    gate,
+    audit,
+    addresses,
+    manager: () => manager,
+    peerSecret: () => durability.peerSecret,
+    log,
+  });
   const previews = new Previews({
     gate,
     addresses,
     links,
+    rules: e2bPreviewRules(e2bServices),
     keyHeader: options.access?.keyHeader,
     maxPreviews: options.maxPreviews ?? 1000,
     wakeTimeoutMs: options.wakeTimeoutMs ?? 20_000,
@@ -180,6 +192,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const app = createHttpServer({
     previews,
+    e2b: new E2bGateway(e2bServices, previews),
     metrics: () => metrics.registry,
     phase: () => (manager.draining ? "draining" : undefined),
     probe: options.probe ?? (async () => ({ ok: true, summary: "fine" })),

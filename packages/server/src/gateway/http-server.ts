@@ -14,6 +14,7 @@ import { registerApi, type ApiOptions } from "./http/api.ts";
 import { sendError } from "./http/error-body.ts";
 import { cutSlowBodies } from "./http/slow-bodies.ts";
 import { type McpEndpointOptions, registerMcp } from "./mcp/mcp-endpoint.ts";
+import type { E2bGateway } from "./e2b/e2b-gateway.ts";
 import type { Previews } from "./preview/previews.ts";
 import { refuseWith } from "./websocket/refusal.ts";
 
@@ -37,6 +38,8 @@ export interface HttpServerOptions extends ApiOptions, McpEndpointOptions {
   readonly bodyTimeoutMs: number;
   /** Opens ports of sandboxes. */
   readonly previews: Pick<Previews, "takes" | "serve">;
+  /** E2B's dialect; undefined: it is not served. */
+  readonly e2b: E2bGateway | undefined;
   /** The folder of the built console; undefined: no console is served. */
   readonly consoleFolder: string | undefined;
   /** The built documentation, or where it will be; served beside the console. */
@@ -75,7 +78,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     frameworkErrors: (error, _request, reply) => void sendError(error, reply.headers(NEVER_RENDERED)),
     clientErrorHandler: refuseBadHttp,
     // Before anything is read from the path: the hosts of previews have neither the API nor the console.
-    rewriteUrl: (raw) => (options.previews.takes(raw) ? PREVIEW_ROUTE : (raw.url ?? "/")),
+    rewriteUrl: (raw) => options.e2b?.rewrite(raw) ?? (options.previews.takes(raw) ? PREVIEW_ROUTE : (raw.url ?? "/")),
   });
   servePreviews(app, options.previews);
   app.setErrorHandler((error, { method, routeOptions }, reply) => {
@@ -126,6 +129,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   });
   void app.register(async (scope) => registerApi(scope, options));
   void app.register(async (scope) => registerMcp(scope, options));
+  options.e2b?.register(app);
   const { consoleFolder: folder, docsFolder } = options;
   const serveConsole = folder === undefined ? undefined : consoleServer({ folder, docsFolder, gate });
   app.setNotFoundHandler((request, reply) => {

@@ -62,6 +62,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     bodyTimeoutMs: "30s",
     apiKeys: "",
     console: "on",
+    e2b: "on",
     logLevel: "info",
     searchPath: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   };

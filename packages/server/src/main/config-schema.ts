@@ -114,6 +114,7 @@ export const configSchema = z.object({
   auditFile: path().optional(),
   apiKeys: list(),
   console: yesOrNo(),
+  e2b: yesOrNo(),
   logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
   daytonaApiKey: z
     .string()

@@ -360,6 +360,11 @@ export const SETTINGS = {
     "SANDBOXER_CONSOLE",
     "do not serve the web console at / (same as SANDBOXER_CONSOLE=off)",
   ),
+  e2b: setting(
+    "--no-e2b",
+    "SANDBOXER_E2B",
+    "do not serve E2B's API below /e2b, for E2B's SDKs (same as SANDBOXER_E2B=off)",
+  ),
   logLevel: setting(
     "--log-level <L>",
     "SANDBOXER_LOG_LEVEL",

@@ -7,6 +7,9 @@ import { createService } from "../gateway/http/handlers/index.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
 import { type FateOf, InstanceFolder, type OpenedBackend } from "../backends/instance-folder.ts";
 import type { BackgroundCollection } from "../collection/background-collection.ts";
+import { E2bGateway } from "../gateway/e2b/e2b-gateway.ts";
+import { e2bPreviewRules } from "../gateway/e2b/preview-rules.ts";
+import { E2bServices } from "../gateway/e2b/e2b-services.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { PreviewAddresses } from "../gateway/preview/preview-address.ts";
@@ -81,16 +84,27 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
 
   const addresses = new PreviewAddresses({ domain: config.previewDomain, ownPort: () => portOf(app, config) });
   const links = new SignedLinks(() => parts.durability?.peerSecret);
+  const e2bServices = new E2bServices({
+    gate,
+    audit,
+    addresses,
+    manager: () => parts.manager,
+    peerSecret: () => parts.durability?.peerSecret,
+    log,
+  });
   const previews = new Previews({
     ...config,
     gate,
     addresses,
     links,
+    rules: e2bPreviewRules(e2bServices),
     manager: () => parts.manager,
     peerSecret: () => parts.durability?.peerSecret,
   });
+  const e2b = config.e2b ? new E2bGateway(e2bServices, previews) : undefined;
   const app = createHttpServer({
     previews,
+    e2b,
     metrics: () => metrics.registry,
     phase: () => (parts.manager === undefined ? "starting" : parts.manager.draining ? "draining" : undefined),
     probe: async () => (await parts.open?.backend.probe()) ?? { ok: false, summary: "starting" },

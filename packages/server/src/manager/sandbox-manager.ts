@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { SandboxerError } from "@sandboxer/protocol";
 import type { BodyOf, Routes, CreateRequestBody, CreationMessage, SandboxRecord } from "@sandboxer/protocol";
+import type { SandboxBackend } from "../backends/backend.ts";
 import { countAtRisk, countDozing, countStates, summaryOf, listBackends } from "./observing/census.ts";
 import { acquireSandbox, type AcquiredSandbox } from "./lifecycle/acquire.ts";
 import { amendSandbox } from "./lifecycle/amend.ts";
@@ -36,6 +37,7 @@ import { freezeSandboxes, thawSandboxes, untilThawed } from "./ownership/freeze.
 import { yieldSandbox } from "./ownership/yield.ts";
 import { startExecution } from "./processes/start-process.ts";
 import { PortVerbs } from "./ports/port-verbs.ts";
+import { giveHomes } from "./files/give-home.ts";
 import { FileVerbs } from "./files/file-verbs.ts";
 import { reapIdleSandboxes } from "./lifecycle/idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
@@ -123,6 +125,12 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly previewRetention = this.verb(previewRetention);
   readonly backends = this.verb(listBackends);
 
+  /** What a backend of this server can do, and the limits of its sandboxes that set none. Absent: the default one. */
+  backendFacts(name?: string): Partial<Pick<SandboxBackend, "capabilities" | "defaultResources">> {
+    const { backends, defaultBackend } = this.context.options;
+    return backends.get(name ?? defaultBackend) ?? {};
+  }
+
   /** Facts about this server for other servers. */
   readonly condition = this.verb(instanceCondition);
   readonly instances = this.verb(listInstances);
@@ -174,6 +182,9 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly destroyById = this.verb(destroyById);
   readonly detach = this.verbOn(detachClient);
   readonly execute = this.verbOn(startExecution);
+
+  /** Gives users of a fresh sandbox homes where a client expects them. */
+  readonly giveHomes = this.verbOn(giveHomes);
 
   readonly move = this.verbOn(moveSandbox);
 

@@ -22,7 +22,7 @@ export async function prepareUserSpace(agent: Inside, isOurs: boolean): Promise<
 
 async function prepareFolders(agent: Inside, isOurs: boolean): Promise<void> {
   const { rootFiles: files, users } = agent;
-  if (!isOurs) await addDefaultAccount(files);
+  if (!isOurs) await addDefaultAccount(files, users.own === DEFAULT_ACCOUNT.name);
   const account = await users.account();
   const [folder, workspace] = await Promise.all([users.workingFolder(), users.workspaceFolder()]);
   for (const path of new Set([WORKING_FOLDER, folder])) await makeOwnFolder(files, path, account);
@@ -31,12 +31,12 @@ async function prepareFolders(agent: Inside, isOurs: boolean): Promise<void> {
   await agent.becomeUser(account, workspace);
 }
 
-/** Many programs need an entry for their user. */
-async function addDefaultAccount(files: AgentFiles): Promise<void> {
+/** Many programs need an entry for their user. `isNamed`: it is needed even if another name has its number. */
+async function addDefaultAccount(files: AgentFiles, isNamed: boolean): Promise<void> {
   const { passwd, group } = await readAccountFiles(files);
   const { name, uid, gid, home } = DEFAULT_ACCOUNT;
   const isTaken = (text: string, id: number): boolean =>
-    text.split("\n").some((line) => line.startsWith(`${name}:`) || line.split(":")[2] === String(id));
+    text.split("\n").some((line) => line.startsWith(`${name}:`) || (!isNamed && line.split(":")[2] === String(id)));
   const append = (text: string, line: string): Buffer =>
     Buffer.from(`${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${line}\n`);
   // An image without /etc has no users at all.

@@ -33,6 +33,11 @@ export class SandboxUsers {
     return this.#options.gainsRights === true;
   }
 
+  /** The chosen user, as it was named. */
+  get own(): string | undefined {
+    return this.#options.user;
+  }
+
   /** Whether nobody chose a user or a folder. */
   get areDefault(): boolean {
     const { user, workingFolder } = this.#options;

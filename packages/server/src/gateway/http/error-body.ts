@@ -18,7 +18,8 @@ export function sendError(thrown: unknown, reply: FastifyReply): FastifyReply {
   return reply.code(status).send(body);
 }
 
-function translate(thrown: unknown): SandboxerError {
+/** Errors of the HTTP library become ours. */
+export function translate(thrown: unknown): SandboxerError {
   if (hasZodFastifySchemaValidationErrors(thrown)) {
     const problems = thrown.validation.map(({ instancePath, message }) => {
       const where = instancePath.replace(/^\//, "").replaceAll("/", ".");

@@ -16,9 +16,9 @@ export async function pageBehind<Read extends { readonly items: Place[]; readonl
   { limit, cursor }: PageQuery,
   read: (page: { readonly limit: number; readonly after: Place | undefined }) => Promise<Read>,
 ): Promise<Omit<Read, "more"> & Pick<Page<never>, "next_cursor">> {
-  const { more, ...page } = await read({ limit, after: cursor === undefined ? undefined : decode(cursor) });
+  const { more, ...page } = await read({ limit, after: cursor === undefined ? undefined : decodeCursor(cursor) });
   const last = page.items.at(-1);
-  return { ...page, next_cursor: more && last !== undefined ? encode(last) : null };
+  return { ...page, next_cursor: more && last !== undefined ? encodeCursor(last) : null };
 }
 
 /** One page of a sorted list, newest first. The cursor is the position of the last item of the previous page. */
@@ -32,11 +32,11 @@ export function pageOfPlaces<Item>(
   { limit, cursor }: PageQuery,
   placeOf: (item: Item) => Place,
 ): Page<Item> {
-  const start = cursor === undefined ? 0 : placeAfter(all.map(placeOf), decode(cursor));
+  const start = cursor === undefined ? 0 : placeAfter(all.map(placeOf), decodeCursor(cursor));
   const items = all.slice(start, start + limit);
   const last = items.at(-1);
   const more = start + items.length < all.length;
-  return { items, next_cursor: more && last !== undefined ? encode(placeOf(last)) : null };
+  return { items, next_cursor: more && last !== undefined ? encodeCursor(placeOf(last)) : null };
 }
 
 export function wholeList<Item>(items: Item[]): Page<Item> {
@@ -52,11 +52,12 @@ function placeAfter(places: readonly Place[], last: Place): number {
   return next === -1 ? places.length : next;
 }
 
-function encode({ created_at, id }: Place): string {
+export function encodeCursor({ created_at, id }: Place): string {
   return Buffer.from(`${created_at} ${id}`).toString("base64url");
 }
 
-function decode(cursor: string): Place {
+/** Throws `bad_request`. */
+export function decodeCursor(cursor: string): Place {
   const [, created_at, id] = /^(\S+) (\S+)$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
   if (created_at !== undefined && id !== undefined) return { created_at, id };
   throw new SandboxerError("bad_request", "The cursor does not belong to this list.", {

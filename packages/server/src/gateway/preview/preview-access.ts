@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { KEY_HEADER, SandboxerError } from "@sandboxer/protocol";
 import type { PortAccess } from "../../manager/ports/port-verbs.ts";
 import type { AccessGate } from "../access/access-gate.ts";
@@ -18,6 +19,15 @@ const SHARED_HEADERS = ["authorization", "x-api-key"] as const;
 
 const UNGUESSABLE_LENGTH = 20;
 
+export interface PreviewAccessOptions {
+  readonly gate: AccessGate;
+  readonly links: SignedLinks;
+  readonly addresses: PreviewAddresses;
+  /** The only header that keys are read from; undefined: the usual ones. */
+  readonly keyHeader?: string | undefined;
+  readonly rules?: PreviewRules | undefined;
+}
+
 export interface Admission {
   /** How the caller showed that it may open the port. `open`: on a server without keys, by being on this machine. */
   readonly by: "public" | "link" | "cookie" | "token" | "key" | "open";
@@ -26,18 +36,28 @@ export interface Admission {
   readonly signature?: Signature;
 }
 
+/** Further rules for sandboxes with certain labels. */
+export interface PreviewRules {
+  /** Whether a request may open any port of the sandbox. */
+  isOpen(headers: IncomingHttpHeaders, sandboxId: string, labels: PortAccess["labels"]): boolean;
+  /** Before a request resumes a paused sandbox; throws if it must not. */
+  wake(sandboxId: string, labels: PortAccess["labels"]): Promise<void>;
+}
+
 /** Decides who may open a port of a sandbox. Private by default. */
 export class PreviewAccess {
   readonly #gate: AccessGate;
   readonly #links: SignedLinks;
   readonly #addresses: PreviewAddresses;
   readonly #keyHeader: string | undefined;
+  readonly #rules: PreviewRules | undefined;
 
-  constructor(gate: AccessGate, links: SignedLinks, addresses: PreviewAddresses, keyHeader: string | undefined) {
+  constructor({ gate, links, addresses, keyHeader, rules }: PreviewAccessOptions) {
     this.#gate = gate;
     this.#links = links;
     this.#addresses = addresses;
     this.#keyHeader = keyHeader;
+    this.#rules = rules;
   }
 
   /**
@@ -79,7 +99,9 @@ export class PreviewAccess {
     if (hasToken) return { by: "token", who: NOBODY };
     const cookies = readPreviewCookies(headers.cookie);
     if (cookies.some((cookie) => this.#links.check(cookie, target) !== undefined)) return { by: "cookie", who: NOBODY };
-    return access?.isPublic(target.port) === true ? { by: "public", who: NOBODY } : undefined;
+    if (access === undefined) return undefined;
+    const isOpen = access.isPublic(target.port) || this.#rules?.isOpen(headers, target.sandboxId, access.labels);
+    return isOpen === true ? { by: "public", who: NOBODY } : undefined;
   }
 
   /** The headers of a request that hold a credential for this server, and must not reach the program inside. */

@@ -38,6 +38,16 @@ export class PreviewAddresses {
     return ofMachine === undefined ? undefined : parseLabel(ofMachine);
   }
 
+  /** Whether a `Host` header names the API of E2B's dialect, `api.{domain}`. */
+  isApiHost(host: string | undefined): boolean {
+    return this.#domain !== undefined && hostName(host) === `api.${this.#domain.hostname}`;
+  }
+
+  /** The parent of all previews, with the port if it is not the usual one. */
+  get domain(): string {
+    return this.#domain?.host ?? `${LOCAL}:${this.#ownPort()}`;
+  }
+
   urlOf({ sandboxId, port }: PreviewTarget): string {
     const label = `${port}-${sandboxId}`;
     if (this.#domain === undefined) return `http://${label}.${LOCAL}:${this.#ownPort()}/`;

@@ -3,7 +3,6 @@ import type { Duplex } from "node:stream";
 import { asSandboxerError, PORT_CONNECT_PATH, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { PortAccess } from "../../manager/ports/port-verbs.ts";
-import type { AccessGate } from "../access/access-gate.ts";
 import { requestKeysOf } from "../access/encryption-key.ts";
 import { KeyWatch } from "../access/key-watch.ts";
 import type { PeerSecret } from "../access/peer-secret.ts";
@@ -14,20 +13,20 @@ import { joined } from "../relay/socket-relay.ts";
 import { refuseWith } from "../websocket/refusal.ts";
 import { forwardRequest, forwardUpgrade, type ForwardedRequest } from "./forward-request.ts";
 import { PORT_UPGRADE, PortStreams } from "./port-streams.ts";
-import { type Admission, hasCredentials, PreviewAccess, withoutCredentials } from "./preview-access.ts";
-import { type PreviewAddresses, type PreviewTarget, targetFrom } from "./preview-address.ts";
+import {
+  type Admission,
+  hasCredentials,
+  PreviewAccess,
+  type PreviewAccessOptions,
+  withoutCredentials,
+} from "./preview-access.ts";
+import { type PreviewTarget, targetFrom } from "./preview-address.ts";
 import { previewCookie } from "./preview-cookies.ts";
 import { apiResponseHeaders, requestHeaders, responseHeaders } from "./preview-headers.ts";
 import { errorPage, PAGE_HEADERS, WAKING_PAGE } from "./preview-pages.ts";
 import { PreviewPlaces } from "./preview-places.ts";
-import type { SignedLinks } from "./signed-links.ts";
 
-export interface PreviewOptions {
-  readonly gate: AccessGate;
-  readonly addresses: PreviewAddresses;
-  readonly links: SignedLinks;
-  /** The only header that keys are read from; undefined: the usual ones. */
-  readonly keyHeader?: string | undefined;
+export interface PreviewOptions extends PreviewAccessOptions {
   readonly maxPreviews: number;
   /** How long a request waits for a paused sandbox. */
   readonly wakeTimeoutMs: number;
@@ -67,7 +66,7 @@ export class Previews {
 
   constructor(options: PreviewOptions) {
     this.#options = options;
-    this.#access = new PreviewAccess(options.gate, options.links, options.addresses, options.keyHeader);
+    this.#access = new PreviewAccess(options);
     this.#places = new PreviewPlaces(options.maxPreviews);
     this.#watch = new KeyWatch(options.gate.authenticator);
   }
@@ -168,7 +167,15 @@ export class Previews {
     if (way !== "host") gate.checkWay(shown);
     const admission = this.#access.admit(shown, query, target, access);
     if (missing.error !== undefined) throw missing.error;
+    await this.#checkAwake(target, access);
     return { shown, admission, access };
+  }
+
+  /** Some sandboxes stay paused until somebody resumes them, or are resumed in another way. */
+  async #checkAwake({ sandboxId }: PreviewTarget, access: PortAccess | undefined): Promise<void> {
+    const { rules } = this.#options;
+    if (rules === undefined || access === undefined || this.#manager().ports.runsHere(sandboxId)) return;
+    if ((await this.#manager().ownerElsewhere(sandboxId)) === undefined) await rules.wake(sandboxId, access.labels);
   }
 
   /** A browser that came with a link or a token gets a cookie, and its address bar no longer shows the secret. */

@@ -10,6 +10,7 @@ import { type OtherServer, ownerElsewhere } from "../ownership/owner-elsewhere.t
 import { Room } from "../room.ts";
 import { runningSandbox } from "../running.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { storedFacts } from "../stored-facts.ts";
 import { checkAccess } from "../token.ts";
 import { Wakes } from "./wakes.ts";
 
@@ -23,6 +24,8 @@ const CONNECT_AGAIN_MS = 25;
 export interface PortAccess {
   isToken(token: string): boolean;
   isPublic(port: number): boolean;
+  /** The sandbox's labels, for rules of the caller's own. */
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 export interface OpenPort {
@@ -60,7 +63,9 @@ export class PortVerbs extends Room<ManagerContext> {
     if (head?.state === "deleted") throw wasDestroyed(sandboxId);
     const tokenHash = facts?.tokenHash ?? head?.token_hash;
     const publicPorts = facts?.about.public_ports ?? head?.about?.public_ports ?? [];
+    const labels = facts?.labels ?? (head === undefined ? {} : storedFacts(sandboxId, head).labels);
     return {
+      labels,
       isPublic: (port) => publicPorts.includes(port),
       isToken: (token) => {
         try {

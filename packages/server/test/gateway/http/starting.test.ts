@@ -31,6 +31,7 @@ async function startingServer(): Promise<string> {
   const previews = new Previews({ gate, addresses, links, ...limits, manager: none, peerSecret: none });
   const app = createHttpServer({
     previews,
+    e2b: undefined,
     metrics: () => metrics.registry,
     phase: () => "starting",
     probe: async () => ({ ok: false, summary: "" }),
