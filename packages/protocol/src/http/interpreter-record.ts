@@ -48,12 +48,9 @@ export const cellResultSchema = z
     json: z.unknown().optional(),
     javascript: text,
     table: cellTableSchema.optional(),
-    chart: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .meta({
-        description: "The data of a figure: `type` (line, scatter, bar, pie, superchart), `title`, `elements`.",
-      }),
+    chart: z.record(z.string(), z.unknown()).optional().meta({
+      description: "The data of a figure: `type` (line, scatter, bar, pie, superchart), `title`, `elements`.",
+    }),
     extra: z.record(z.string(), z.unknown()).optional().meta({ description: "Other formats, by their media type." }),
     omitted: z.array(z.string()).optional().meta({ description: "Formats that are too large." }),
   })
@@ -72,7 +69,7 @@ export type CellStatus = z.infer<typeof cellStatusSchema>;
 const identity = { context_id: z.string(), cell_id: z.string() };
 const offset = z.number().int().meta({ description: "Where to continue reading after this line." });
 const exit = {
-  exit_code: z.number().int().nullable().meta({ description: "Of an interpreter that died." }),
+  exit_code: z.number().int().nullable().meta({ description: "The exit code of an interpreter that died." }),
   signal: z.string().nullable(),
 };
 

@@ -25,7 +25,7 @@ export const cellRequestSchema = z
       description: "Maximum output and results in a collected response; the rest is read and dropped.",
     }),
     on_disconnect: z.enum(["interrupt", "keep"]).default("interrupt").meta({
-      description: "What happens to the cell when the client disconnects before its end.",
+      description: "Whether the cell is interrupted or kept when the client disconnects before its end.",
     }),
   })
   .refine(
