@@ -35,6 +35,7 @@ export const PUBLIC_PACKAGES: readonly PublicPackage[] = [
     libraries: ["@aws-sdk/client-s3", "google-auth-library"],
     addressed: { "block-worker": "./src/checkpoints/blocks/block-worker.ts" },
     shipped: {
+      drivers: "packages/server/drivers",
       profiles: "packages/server/profiles",
       console: "packages/console/dist",
       docs: "docs/.vitepress/dist",

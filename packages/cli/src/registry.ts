@@ -90,6 +90,11 @@ const INSIDE: readonly Row[] = [
     load: async () => (await import("./commands/shell.ts")).shellCommand,
   },
   {
+    name: "python",
+    summary: "Run Python in a sandbox whose variables stay: a prompt, a file or a line.",
+    load: async () => (await import("./commands/python.ts")).pythonCommand,
+  },
+  {
     name: "attach",
     summary: "Resume a sandbox on this server, or attach to one of its processes.",
     load: async () => (await import("./commands/attach.ts")).attachCommand,

@@ -21,6 +21,20 @@ export type { OutputChunk } from "./process/frames.ts";
 export type { OutputLine } from "./process/lines.ts";
 export type { ConnectionState, ExitStatus } from "./process/process-link.ts";
 export type { AttachProcessOptions, PtyOptions } from "./processes.ts";
+export {
+  Interpreter,
+  type ContextOptions,
+  type InterpreterOptions,
+  type RunCellOptions,
+} from "./interpreter/interpreter.ts";
+export type {
+  CellError,
+  CellEvent,
+  CellExecution,
+  CellResult,
+  CellStatus,
+  CellTable,
+} from "./interpreter/cell-types.ts";
 export { SandboxFiles, type ReadOptions, type UploadResult, type WriteOptions } from "./sandbox-files.ts";
 export { Images } from "./images.ts";
 export { Snapshots } from "./snapshots.ts";
@@ -41,4 +55,4 @@ export {
 export { SandboxSession, type ReconnectOptions, type RunOptions } from "./session/sandbox-session.ts";
 export type { ExecutionResult, Output } from "./session/execution-watch.ts";
 export { SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
-export type { Language, ServerEvent, Status } from "@sandboxer/protocol";
+export type { ContextLanguage, Language, ServerEvent, Status } from "@sandboxer/protocol";

@@ -30,6 +30,8 @@ export type RemovedImages = Of<"pruneImages">;
 export type OperationRecord = Camel<WireOperation>;
 export type EventRecord = ItemOf<Of<"events">>;
 export type ProcessRecord = ItemOf<Of<"listProcesses">>;
+/** An interpreter that keeps its variables. */
+export type InterpreterContext = ItemOf<Of<"listContexts">>;
 export type ProcessTableEntry = ItemOf<Of<"processTable">>;
 export type FileEntry = Of<"statFile">;
 export type ServerRecord = Of<"serverInfo">;

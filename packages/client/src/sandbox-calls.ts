@@ -78,6 +78,16 @@ export class SandboxCalls {
     });
   }
 
+  /** A cell runs once: if it is unknown whether the server got it, the call fails. */
+  async openCell(body: CallInput<"runCell">["body"], options: CallOptions): Promise<Response> {
+    const input = { params: { id: this.sandboxId }, body };
+    return this.#roaming((url) => this.transport.openCell(input, { ...options, url }), {
+      signal: options.signal,
+      repeatable: false,
+      detours: MAX_DETOURS,
+    });
+  }
+
   /** Marks the sandbox as paused by this client during and after `work`. */
   async puttingDown<Result>(work: () => Promise<Result>): Promise<Result> {
     const before = this.#putDown;

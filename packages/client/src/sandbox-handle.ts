@@ -1,4 +1,5 @@
 import type { EventOptions } from "./events.ts";
+import { Interpreter, type InterpreterOptions } from "./interpreter/interpreter.ts";
 import { Execution } from "./process/execution.ts";
 import type { SandboxProcess } from "./process/process.ts";
 import { Processes, type AttachProcessOptions, type PtyOptions } from "./processes.ts";
@@ -82,6 +83,11 @@ export class SandboxHandle {
   /** Attaches to a process that runs or has run, from an offset; default: unread output. */
   async process(id: string, options: AttachProcessOptions = {}): Promise<SandboxProcess> {
     return this.#processes.attach(id, options);
+  }
+
+  /** Runs code in interpreters that keep their variables: between cells, and when the sandbox is paused or forked. */
+  interpreter(options: InterpreterOptions = {}): Interpreter {
+    return new Interpreter(this.calls, options);
   }
 
   /** Processes that were started over HTTP, oldest first. */

@@ -24,6 +24,7 @@ export const ERRORS = {
     4,
     "The process has ended and its record was deleted. List processes with `sandboxer ps`.",
   ),
+  context_not_found: row(404, false, 4, "List the sandbox's interpreters with GET /v1/sandboxes/{id}/contexts."),
   operation_not_found: row(
     404,
     false,

@@ -18,9 +18,11 @@ export type Camel<Value> = Value extends string | number | boolean | null | unde
 /** The fields whose values are maps with user-defined keys. A test compares them with the protocol's schemas. */
 const MAPS_IN_ANSWERS: ReadonlySet<string> = new Set([
   "capabilities",
+  "chart",
   "data",
   "details",
   "environment",
+  "extra",
   "labels",
   "phases",
   "result",

@@ -1,3 +1,5 @@
+import { chunksOf } from "./json-lines.ts";
+
 export interface ServerSentEvent {
   readonly id: string | undefined;
   readonly event: string | undefined;
@@ -22,16 +24,6 @@ export async function* readServerSentEvents(
         fields = {};
       } else fields = withField(fields, line);
     }
-  }
-}
-
-/** Not every browser can iterate over a stream. */
-async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-  const reader = body.getReader();
-  try {
-    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
-  } finally {
-    reader.cancel().catch(() => {});
   }
 }
 

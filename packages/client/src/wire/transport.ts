@@ -93,6 +93,11 @@ export class Transport {
     return this.#request("events", input, options, async (response) => response, "text/event-stream");
   }
 
+  /** The lines of a cell are an alternative form of its JSON response. */
+  async openCell(input: CallInput<"runCell">, options: WireOptions): Promise<Response> {
+    return this.#request("runCell", input, options, async (response) => response, "application/x-ndjson");
+  }
+
   async #request<Result>(
     name: RouteName,
     input: AnyInput,

@@ -1,6 +1,7 @@
 import { FILE_ROUTES } from "./routes/files.ts";
 import { IMAGE_ROUTES } from "./routes/images.ts";
 import { INTEGRITY_ROUTES } from "./routes/integrity.ts";
+import { INTERPRETER_ROUTES } from "./routes/interpreter.ts";
 import { PORT_ROUTES } from "./routes/ports.ts";
 import { PROCESS_ROUTES } from "./routes/processes.ts";
 import { SANDBOX_ROUTES } from "./routes/sandboxes.ts";
@@ -12,6 +13,7 @@ import { USAGE_ROUTES } from "./routes/usage.ts";
 export const ROUTES = {
   ...SANDBOX_ROUTES,
   ...PROCESS_ROUTES,
+  ...INTERPRETER_ROUTES,
   ...FILE_ROUTES,
   ...PORT_ROUTES,
   ...SNAPSHOT_ROUTES,
@@ -28,6 +30,7 @@ export * from "./common.ts";
 export * from "./create-request.ts";
 export * from "./image-record.ts";
 export * from "./integrity-record.ts";
+export * from "./interpreter-record.ts";
 export * from "./network-record.ts";
 export * from "./operation-record.ts";
 export * from "./process-record.ts";
@@ -37,6 +40,7 @@ export * from "./retention-preview.ts";
 export * from "./route.ts";
 export * from "./sandbox-record.ts";
 export * from "./snapshot-record.ts";
+export type { CellRequestBody } from "./routes/interpreter.ts";
 export { PORT_CONNECT_PATH, type PortLink } from "./routes/ports.ts";
 export type { SandboxUsage, UsageColumns } from "./routes/usage.ts";
 export { execRequestSchema, PROCESS_ATTACH_PATH, type ExecRequestBody } from "./routes/processes.ts";

@@ -41,6 +41,7 @@ import { giveHomes } from "./files/give-home.ts";
 import { FileVerbs } from "./files/file-verbs.ts";
 import { reapIdleSandboxes } from "./lifecycle/idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
+import { InterpreterVerbs } from "./interpreter/interpreter-verbs.ts";
 import { live, type LiveSandbox } from "./live-sandbox.ts";
 import type { GivenOut, Sandbox } from "./sandbox.ts";
 import { stopPreparing, warmPoolRecord } from "./lifecycle/warm-pool.ts";
@@ -60,6 +61,8 @@ type Door<Verb extends (context: never, ...given: never[]) => unknown, Result> =
 export class SandboxManager extends Room<ManagerContext> {
   /** Processes started over HTTP. */
   readonly processes = new ProcessVerbs(this.context);
+  /** Interpreters that keep their variables. */
+  readonly interpreter = new InterpreterVerbs(this.context);
   readonly files = new FileVerbs(this.context);
   /** Connections to programs inside. */
   readonly ports = new PortVerbs(this.context, this.context.options.maxWakes ?? Math.max(2, availableParallelism()));

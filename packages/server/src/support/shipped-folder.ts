@@ -6,6 +6,7 @@ const PLACES = {
   agent: ["agent", "../../agent"],
   console: ["console", "../console/dist"],
   docs: ["docs", "../../docs/.vitepress/dist"],
+  drivers: ["drivers"],
   profiles: ["profiles"],
 } as const;
 

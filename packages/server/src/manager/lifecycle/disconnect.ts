@@ -30,5 +30,5 @@ async function pauseWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Pr
 
 /** Whether the sandbox is used by executions or transfers. */
 function isUsed({ processes, held }: LiveSandbox): boolean {
-  return processes.running || held;
+  return processes.working || held;
 }

@@ -2,18 +2,23 @@ import type { SandboxProcess } from "../../backends/backend.ts";
 import type { ProcessContext } from "../room-contexts.ts";
 import { tellEndOf } from "../observing/events/execution-events.ts";
 import { untilThawed } from "../ownership/freeze.ts";
+import { ContextActivity } from "../interpreter/context-activity.ts";
 import { removeCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { networkHint } from "../network/network-hint.ts";
 import { Stopwatch } from "../observing/operations/stopwatch.ts";
-import type { ProcessHooks } from "./managed-process.ts";
+import type { ManagedProcess, ProcessHooks } from "./managed-process.ts";
 import type { ProcessTraits } from "./process-key.ts";
 
 /** What a process needs from its sandbox. */
 export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits: ProcessTraits) => ProcessHooks {
   const { clock, observer } = context.options;
   const { handle } = sandbox;
-  return ({ id, codeFile }) => {
+  const turn = (): void => {
+    sandbox.unsaved.noteTurn(context.nowMs);
+    sandbox.touch(context.nowMs);
+  };
+  return ({ id, codeFile, context: isContext }) => {
     const stopwatch = new Stopwatch(clock);
     const refusedBefore = sandbox.network?.refusals.total ?? 0;
     return {
@@ -21,9 +26,9 @@ export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits
       hold: () => untilThawed(context, sandbox),
       sleep: (ms, signal) => clock.sleep(ms, signal),
       hint: (outputTail) => networkHint(sandbox, refusedBefore, outputTail),
+      ...(isContext === undefined ? {} : { activity: new ContextActivity(turn) }),
       onExit: (outcome) => {
-        sandbox.unsaved.noteTurn(context.nowMs);
-        sandbox.touch(context.nowMs);
+        turn();
         const { id: sandboxId, facts } = sandbox;
         const { elapsedMs } = stopwatch;
         observer.operation({ operation: "execute", sandboxId, backend: facts.backend, elapsedMs, outcome });
@@ -42,6 +47,16 @@ export function adoptProcesses(
   const { processes } = sandbox;
   processes.replace(present, hooksFor(context, sandbox));
   for (const process of processes.all) {
-    if (process.running) tellEndOf(process, context.executions.continued(sandbox, process.id));
+    if (!process.running) continue;
+    tellEndOf(process, context.executions.continued(sandbox, process.id));
+    if (process.activity !== undefined) void recallCell(process, process.activity);
   }
+}
+
+/** A restored interpreter may be in the middle of a cell. The output that the sandbox kept says so. */
+async function recallCell(process: ManagedProcess, activity: ContextActivity): Promise<void> {
+  const { chunks } = await process.look(0).catch(() => ({ chunks: [] }));
+  const before = new ContextActivity(() => {});
+  for (const chunk of chunks) before.see(chunk);
+  if (before.cell !== undefined) activity.recall(before.cell);
 }

@@ -1,4 +1,5 @@
 import type { OutputBounds, OutputChunk, ProcessExit, SandboxProcess } from "../../backends/backend.ts";
+import type { ContextActivity } from "../interpreter/context-activity.ts";
 import type { ProcessTraits } from "./process-key.ts";
 import { type FollowOptions, Moving, ReaderSlot } from "./reader-slot.ts";
 import { SIGKILL, SIGTERM } from "./signals.ts";
@@ -17,6 +18,8 @@ export interface ProcessHooks {
   readonly onExit: (outcome: "ok" | "error") => void;
   /** What to do about its failure; null: unknown. */
   readonly hint: (outputTail: string) => string | null;
+  /** Of the interpreter of a context: what it runs. */
+  readonly activity?: ContextActivity;
 }
 
 /**
@@ -78,9 +81,22 @@ export class ManagedProcess {
   get exit(): ProcessExit | undefined {
     return this.#process.exit;
   }
+  /** Of the interpreter of a context: what it runs. */
+  get activity(): ContextActivity | undefined {
+    return this.#hooks.activity;
+  }
+  /** Whether it runs, and does not only wait for the next cell. */
+  get working(): boolean {
+    return this.running && (this.activity === undefined || this.activity.cell !== undefined);
+  }
   /** Rejects when the sandbox ends first. */
   get exited(): Promise<ProcessExit> {
     return this.#process.exited;
+  }
+  /** Resolves when it no longer works. Rejects when the sandbox ends first. */
+  async rested(): Promise<void> {
+    const { activity, exited } = this;
+    await (activity === undefined ? exited : Promise.race([exited, activity.idle()]));
   }
   get acknowledged(): number {
     return this.#process.acknowledged;
@@ -200,8 +216,9 @@ export class ManagedProcess {
 
   async #readAlong(): Promise<void> {
     const from = this.acknowledged;
-    for await (const { offset, data } of this.#slot.follow({ from, background: true })) {
-      this.acknowledge(offset + data.length);
+    for await (const chunk of this.#slot.follow({ from, background: true })) {
+      this.activity?.see(chunk);
+      this.acknowledge(chunk.offset + chunk.data.length);
     }
   }
 

@@ -49,7 +49,12 @@ export class SandboxProcesses {
 
   /** Processes that were started over HTTP. */
   get overHttp(): readonly ManagedProcess[] {
-    return this.all.filter(({ traits }) => !traits.execution);
+    return this.all.filter(({ traits }) => !traits.execution && traits.context === undefined);
+  }
+
+  /** The interpreters of contexts. */
+  get contexts(): readonly ManagedProcess[] {
+    return this.all.filter(({ traits }) => traits.context !== undefined);
   }
 
   /** The current execution, or the last one. */
@@ -73,7 +78,7 @@ export class SandboxProcesses {
 
   /** The running processes that keep the sandbox from being idle. */
   get busy(): readonly ManagedProcess[] {
-    return this.all.filter((process) => process.running && !this.#waiting.has(process));
+    return this.all.filter((process) => process.working && !this.#waiting.has(process));
   }
 
   /** The present processes only wait for requests, which keep the sandbox from being idle themselves. */
@@ -86,13 +91,18 @@ export class SandboxProcesses {
     return this.all.some((process) => process.running && !process.traits.detached);
   }
 
-  /** Resolves when none runs. Never rejects. */
+  /** Whether a process runs that does not only wait for the next cell. */
+  get working(): boolean {
+    return this.all.some((process) => process.working);
+  }
+
+  /** Resolves when none works. Never rejects. */
   async quiet(): Promise<void> {
-    while (this.running) {
-      const running = this.all.filter((process) => process.running);
-      await Promise.allSettled(running.map(({ exited }) => exited));
+    while (this.working) {
+      const working = this.all.filter((process) => process.working);
+      await Promise.allSettled(working.map((process) => process.rested()));
       // The exit of a process whose sandbox has ended never comes.
-      if (running.every((process) => process.running)) return;
+      if (working.every((process) => process.working)) return;
     }
   }
 

@@ -7,6 +7,7 @@ const NAMES =
   );
 const ALIASES: Readonly<Record<string, string>> = { IOT: "ABRT", POLL: "IO", CLD: "CHLD", UNUSED: "SYS" };
 
+export const SIGINT = 2;
 export const SIGTERM = 15;
 export const SIGKILL = 9;
 

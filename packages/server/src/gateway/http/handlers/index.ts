@@ -2,6 +2,7 @@ import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Service } from "../handler.ts";
 import { filesHandlers } from "./files.ts";
 import { imagesHandlers } from "./images.ts";
+import { interpreterHandlers } from "./interpreter.ts";
 import { portsHandlers, type PreviewLinks } from "./ports.ts";
 import { processesHandlers } from "./processes.ts";
 import { sandboxesHandlers } from "./sandboxes.ts";
@@ -13,6 +14,7 @@ export function createService(manager: SandboxManager, facts: ServerFacts & Prev
   const handlers = {
     ...sandboxesHandlers(manager),
     ...processesHandlers(manager),
+    ...interpreterHandlers(manager),
     ...filesHandlers(manager),
     ...portsHandlers(manager, facts),
     ...snapshotsHandlers(manager),

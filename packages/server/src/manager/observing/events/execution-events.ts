@@ -5,8 +5,8 @@ import type { EventLog } from "./event-log.ts";
 
 export interface StartedExecution {
   readonly processId: string;
-  /** An execution of the WebSocket protocol, or a process started over HTTP. */
-  readonly kind: "execution" | "process";
+  /** An execution of the WebSocket protocol, a process started over HTTP, an interpreter, or a cell of one. */
+  readonly kind: "execution" | "process" | "context" | "cell";
   /** Its argv or code; only the beginning is reported. */
   readonly command: string | readonly string[];
   readonly language?: string | undefined;
