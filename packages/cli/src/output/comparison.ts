@@ -41,7 +41,7 @@ function factsOf({ id, name, files, processes, ports, usage }: ComparedSandbox):
 
 function endOf({ run }: ComparedSandbox, paint: Paint): string {
   if (run === null) return "?";
-  const how = run.signal === null ? `exit ${run.exitCode}` : String(run.signal);
+  const how = run.signal === null ? `exit ${run.exitCode}` : run.signal;
   return paint(run.timedOut ? `${how}, timed out` : how, run.exitCode === 0 ? "green" : "red");
 }
 

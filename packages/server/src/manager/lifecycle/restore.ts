@@ -18,7 +18,6 @@ import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { type NetworkAccess, openNetwork } from "../network/network-access.ts";
 import { checkpointNotFound, notFound } from "../not-found.ts";
-import { endReplaced } from "../snapshots/end-replaced.ts";
 import { acquireFromSnapshot } from "../snapshots/acquire-from-snapshot.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
 import { storedFacts } from "../stored-facts.ts";
@@ -90,7 +89,6 @@ export async function restoreSandbox(
       freezeIfDue(context, sandbox);
       watchForEnd(context, sandbox, processes);
       context.inBackground("removal of a leftover copy", removeSpare(context, sandboxId));
-      context.inBackground("end of a promotion that a server left undone", endReplaced(context, sandboxId));
       return sandbox;
     });
   } catch (thrown) {
