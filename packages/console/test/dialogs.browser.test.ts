@@ -83,7 +83,7 @@ test("a fork is promoted, and its original has the state", async () => {
   const work = await Sandbox.create({ client, name: "work" });
   const [fix] = await work.fork({ count: 2, name: "fix" });
   await fix?.files.write("/workspace/fixed", "yes");
-  await open(`/sandboxes/${fix?.id}`);
+  await open(`/sandboxes/${fix?.id}/timeline`);
   await page.getByRole("group", { name: "Actions" }).getByRole("button", { name: "Promote …" }).click();
   const dialog = page.getByRole("dialog", { name: "Promote fix-1" });
   await dialog.getByLabel("Delete the other forks of work too").check();
