@@ -71,9 +71,9 @@ async function fork(): Promise<Sandbox[]> {
 async function tryFixes(): Promise<Sandbox> {
   await Promise.all(forks.map((each, index) => each.files.write("/workspace/discount.sh", FIXES[index] ?? "")));
   const { items } = await compareSandboxes(forks, { command: "sh test.sh" });
-  for (const { name, run, files, problems } of items) {
+  for (const { name, run, problems } of items) {
     if (run === null) throw new SandboxerError("server_unreachable", problems.join("; "));
-    console.log(`${name}     exit ${run.exitCode}, ${files?.changed ?? 0} changed: ${run.stdout.trim()}`);
+    console.log(`${name}     exit ${run.exitCode}: ${run.stdout.trim()}`);
   }
   const best = forks[items.findIndex(({ run }) => run?.exitCode === 0)];
   if (best === undefined) throw new Error("No fix passes the tests.");
