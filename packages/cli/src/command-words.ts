@@ -1,6 +1,17 @@
 import type { Command, Option } from "commander";
 
 const COMMAND_AFTER = new WeakMap<Command, number>();
+/** The words after `--`, of a command that takes a list of names before it. */
+const AFTER_DASHES = new WeakMap<Command, readonly string[]>();
+
+/** Records that a command to run may follow after `--`. */
+export function runsCommandAfterDashes(command: Command): void {
+  AFTER_DASHES.set(command, []);
+}
+
+export function commandAfterDashes(command: Command): readonly string[] {
+  return AFTER_DASHES.get(command) ?? [];
+}
 
 /** Records that a command to run begins after this many arguments. */
 export function runsCommandAfter(command: Command, operands: number): void {
@@ -12,6 +23,12 @@ export function runsCommandAfter(command: Command, operands: number): void {
  * so that options before it are ours, and those after it belong to the command.
  */
 export function markCommand(command: Command, words: readonly string[]): readonly string[] {
+  if (AFTER_DASHES.has(command)) {
+    const dashes = words.indexOf("--");
+    if (dashes === -1) return words;
+    AFTER_DASHES.set(command, words.slice(dashes + 1));
+    return words.slice(0, dashes);
+  }
   const after = COMMAND_AFTER.get(command);
   if (after === undefined) return words;
   let operands = 0;

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { runsCommandAfter } from "./command-words.ts";
+import { runsCommandAfter, runsCommandAfterDashes } from "./command-words.ts";
 import type { Io } from "./io.ts";
 import { addConnectionOptions } from "./options/connection.ts";
 import { Run } from "./run.ts";
@@ -17,8 +17,8 @@ export interface CommandDefinition {
   /** Without output; each can be pasted into a shell. */
   readonly examples: Examples;
   readonly options?: (command: Command) => unknown;
-  /** After this many arguments begins a command to run, whose options are not ours. */
-  readonly commandAfter?: number;
+  /** After this many arguments begins a command to run, whose options are not ours; `dashes`: after `--`. */
+  readonly commandAfter?: number | "dashes";
   /** A command that needs no server. */
   readonly local?: true;
   readonly run: (run: Run) => Promise<void> | void;
@@ -65,7 +65,8 @@ function configure(
   definition.options?.(command);
   if (definition.local !== true) addConnectionOptions(command);
   command.option("--json", JSON_OPTION);
-  if (definition.commandAfter !== undefined) runsCommandAfter(command, definition.commandAfter);
+  if (definition.commandAfter === "dashes") runsCommandAfterDashes(command);
+  else if (definition.commandAfter !== undefined) runsCommandAfter(command, definition.commandAfter);
   if (definition.details !== undefined) command.addHelpText("after", `\n${definition.details}`);
   withExamples(command, definition.examples);
   return command.action(async (...given: unknown[]) => {

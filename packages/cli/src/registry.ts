@@ -188,6 +188,16 @@ const SAVED: readonly Row[] = [
     load: async () => (await import("./commands/rewind.ts")).rewindCommand,
   },
   {
+    name: "compare",
+    summary: "Compare sandboxes: files, processes, ports, usage, and a command's output.",
+    load: async () => (await import("./commands/compare.ts")).compareCommand,
+  },
+  {
+    name: "promote",
+    summary: "Give a fork's state to the sandbox that it was forked from, and delete the fork.",
+    load: async () => (await import("./commands/promote.ts")).promoteCommand,
+  },
+  {
     name: "handoff",
     summary: "Move a sandbox to another server of the store.",
     load: async () => (await import("./commands/handoff.ts")).handoffCommand,

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { Transport } from "@sandboxer/client/transport";
+import { commandAfterDashes } from "./command-words.ts";
 import type { Io } from "./io.ts";
 
 /** A running command: its input, and its services. */
@@ -10,12 +11,15 @@ export class Run {
   readonly setExitCode: (code: number) => void;
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #arguments: readonly unknown[];
+  /** The words after `--`, of a command that takes them apart from its arguments. */
+  readonly afterDashes: readonly string[];
   #client: Promise<Transport> | undefined;
 
   constructor(io: Io, command: Command, given: readonly unknown[], setExitCode: (code: number) => void) {
     this.io = io;
     this.#values = command.optsWithGlobals();
     this.#arguments = given;
+    this.afterDashes = commandAfterDashes(command);
     this.json = this.#values["json"] === true;
     this.setExitCode = setExitCode;
   }

@@ -13,6 +13,7 @@
  */
 export { Sandbox } from "./sandbox.ts";
 export type { ClientOptions, CreateOptions, RestoreOptions } from "./sandbox-options.ts";
+export { compareSandboxes, type ComparedSandbox, type CompareOptions, type Comparison } from "./compare.ts";
 export { Sandboxer } from "./sandboxer.ts";
 export { Execution } from "./process/execution.ts";
 export { SandboxProcess, type ExecResult, type PtySize } from "./process/process.ts";

@@ -39,6 +39,8 @@ export type ProfileRecord = NonNullable<Answer<"getProfile">>;
 export type BackendRecord = ItemOf<Of<"listBackends">>;
 export type InstanceRecord = ItemOf<Of<"listInstances">>;
 export type HandoffRecord = Of<"handoffSandbox">;
+/** A promotion: the original, and what became of its forks. */
+export type PromotionRecord = Of<"promoteSandbox">;
 export type Reachability = Of<"reachability">;
 /** A port on which a program inside listens. */
 export type ListeningPort = ItemOf<Of<"listPorts">>;

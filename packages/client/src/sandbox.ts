@@ -1,3 +1,4 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { longCall, type LongCallOptions, type SandboxHandleOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
 import type {
@@ -7,6 +8,7 @@ import type {
   HandoffRecord,
   IntegrityReport,
   MoveSettings,
+  PromotionRecord,
   ProvenCheckpoint,
   RemovedData,
   RetentionPreview,
@@ -18,6 +20,7 @@ import type {
   SnapshotSettings,
 } from "./records.ts";
 import { previewRetention } from "./retention.ts";
+import { SandboxCalls } from "./sandbox-calls.ts";
 import { SandboxHandle } from "./sandbox-handle.ts";
 import {
   clientOf,
@@ -129,7 +132,9 @@ export class Sandbox extends SandboxHandle {
 
   /** The files that changed in it since a snapshot. */
   async diff(snapshotId: string, options: CallOptions & { readonly limit?: number } = {}): Promise<SnapshotDiff> {
-    return this.client.snapshots.diff(snapshotId, this, options);
+    const { limit, ...call } = options;
+    const query = { to: `sandbox:${this.id}`, ...(limit === undefined ? {} : { limit }) };
+    return fromWire(await this.calls.call("diffSnapshots", { params: { id: snapshotId }, query }, call));
   }
 
   /** Creates new sandboxes from its current state; it keeps running. */
@@ -170,6 +175,28 @@ export class Sandbox extends SandboxHandle {
   async rewind(snapshotId: string, options: LongCallOptions = {}): Promise<SandboxRecord> {
     const input = { ...this.target, body: { snapshot_id: snapshotId } };
     return this.note(fromWire(await this.calls.call("rewindSandbox", input, longCall(options).call)));
+  }
+
+  /**
+   * Gives its state to the sandbox that it was forked or restored from, and deletes it. That sandbox keeps its id, name,
+   * key, token and ports. `into`: an ancestor further back. `discardOthers`: deletes the other forks too.
+   */
+  async promote(
+    options: LongCallOptions & {
+      readonly into?: string | { readonly id: string };
+      readonly discardOthers?: boolean;
+    } = {},
+  ): Promise<PromotionRecord> {
+    const { into, discardOthers = false, ...long } = options;
+    const id = typeof into === "object" ? into.id : (into ?? this.record.origin.sandboxId);
+    if (id === null) {
+      throw new SandboxerError("bad_request", "The sandbox was created from scratch, so there is no original.", {
+        hint: "Promote a fork.",
+      });
+    }
+    const original = new SandboxCalls(this.client.transport, id);
+    const input = { params: { id }, body: { winner: this.id, discard_others: discardOthers } };
+    return fromWire(await original.call("promoteSandbox", input, longCall(long).call));
   }
 
   /**

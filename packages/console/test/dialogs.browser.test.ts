@@ -78,6 +78,25 @@ test("a rewind says what it undoes; a fork makes several", async () => {
   await forking.waitFor({ state: "detached" });
 });
 
+test("a fork is promoted, and its original has the state", async () => {
+  const { page, client, open } = await startConsole({ path: false });
+  const work = await Sandbox.create({ client, name: "work" });
+  const [fix] = await work.fork({ count: 2, name: "fix" });
+  await fix?.files.write("/workspace/fixed", "yes");
+  await open(`/sandboxes/${fix?.id}/timeline`);
+  await page.getByRole("group", { name: "Actions" }).getByRole("button", { name: "Promote …" }).click();
+  const dialog = page.getByRole("dialog", { name: "Promote fix-1" });
+  await dialog.getByLabel("Delete the other forks of work too").check();
+  await dialog.getByRole("button", { name: "Promote", exact: true }).click();
+  await dialog.getByText("1 other fork was deleted.").waitFor();
+  await dialog.getByRole("link", { name: "work" }).click();
+  await page.waitForURL(new RegExp(`/sandboxes/${work.id}`));
+  expect((await work.files.list("/workspace")).map(({ name }) => name)).toEqual(["fixed"]);
+  expect((await Array.fromAsync(Sandbox.list({ state: "running" }, { client }))).map(({ id }) => id)).toEqual([
+    work.id,
+  ]);
+});
+
 test("a handoff goes to the other server of the store", async () => {
   const { page, client, open, servers } = await startConsole({ path: false, instances: 2 });
   const web = await Sandbox.create({ client, name: "web" });

@@ -61,8 +61,27 @@ const lineageSchema = z.looseObject({
   sandbox_id: storedTextSchema.nullable(),
   checkpoint: storedTextSchema.nullable(),
   filesystem_snapshot: storedTextSchema.nullable(),
-  /** The snapshot that it was restored or forked from, or last rewound to. */
+  /** The snapshot that it was restored or forked from, or that its state was last replaced with. */
   snapshot: storedTextSchema.nullable().optional(),
+  /** The snapshot of the fork that created it; stays when its state is replaced. Absent: no fork created it. */
+  fork: storedTextSchema.nullable().optional(),
+});
+
+/** How many sandboxes a promotion can end: the winner, and others if that was requested. */
+export const MOST_ENDED = 101;
+
+/** The last promotion: a fork of this sandbox gave it its state. */
+const promotionSchema = z.looseObject({
+  /** The fork. */
+  sandbox_id: storedTextSchema,
+  /** The snapshot of the state that this sandbox had before. */
+  former: storedTextSchema,
+  promoted_at: storedTimeSchema,
+  /**
+   * The sandboxes that it ends, each with its epoch at that time: one that was claimed since then is kept. The owner
+   * removes them from the list once they are deleted.
+   */
+  ends: z.array(z.looseObject({ sandbox_id: storedTextSchema, epoch: storedEpochSchema })).max(MOST_ENDED),
 });
 
 /** A client's key, 32 bytes in base64, for data that is encrypted with it. */
@@ -155,6 +174,8 @@ export const headSchema = z.looseObject({
     })
     .nullable()
     .optional(),
+  /** Absent or null: its state never came from a promotion. */
+  promotion: promotionSchema.nullable().optional(),
   /** Since when its provider has stopped it; null: it runs there. Only valid while nobody owns it. */
   stopped_at: storedTimeSchema.nullable().optional(),
   timestamps: headTimesSchema,
@@ -165,4 +186,5 @@ export type CheckpointReference = z.infer<typeof checkpointReferenceSchema>;
 export type HeadFlags = z.infer<typeof headFlagsSchema>;
 export type Encryption = z.infer<typeof encryptionSchema>;
 export type About = z.infer<typeof aboutSchema>;
+export type Promotion = z.infer<typeof promotionSchema>;
 export type Lineage = z.infer<typeof lineageSchema>;

@@ -58,7 +58,10 @@ const MARKS = { added: ["A", "green"], changed: ["M", "yellow"], removed: ["D", 
 >;
 
 /** One change on a line, as `git status` shows them. */
-export function formatDiff({ changes }: SnapshotDiff, paint: Paint): string {
+export function formatDiff(
+  { changes }: { readonly changes: readonly Pick<SnapshotDiff["changes"][number], "path" | "change" | "kind">[] },
+  paint: Paint,
+): string {
   return changes
     .map(({ path, change, kind }) => {
       const [mark, colour] = MARKS[change];

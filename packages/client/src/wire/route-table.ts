@@ -33,6 +33,7 @@ export const ROUTE_TABLE = {
   resumeSandbox: { method: "POST", path: "/v1/sandboxes/{id}/resume", repeatable: true },
   forkSandbox: { method: "POST", path: "/v1/sandboxes/{id}/fork", idempotent: true },
   rewindSandbox: { method: "POST", path: "/v1/sandboxes/{id}/rewind" },
+  promoteSandbox: { method: "POST", path: "/v1/sandboxes/{id}/promote", idempotent: true },
   moveSandbox: { method: "POST", path: "/v1/sandboxes/{id}/move", idempotent: true },
   handoffSandbox: { method: "POST", path: "/v1/sandboxes/{id}/handoff" },
   extendTtl: { method: "PATCH", path: "/v1/sandboxes/{id}/ttl" },

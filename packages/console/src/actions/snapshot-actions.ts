@@ -1,6 +1,6 @@
 import type { SnapshotRecord } from "@sandboxer/client";
 import { spell } from "./sandbox-actions.ts";
-import { commandLine, connection, curlLine, literal, onServer, type Spellings } from "./spellings.ts";
+import { commandLine, connection, curlLine, literal, onServer, sdkOnSandbox, type Spellings } from "./spellings.ts";
 
 /** Snapshot actions in other forms. Undefined settings use the server's default. */
 
@@ -43,6 +43,21 @@ export function rewindSpellings(id: string, snapshotId: string): Spellings {
     path: "/rewind",
     body: { snapshot_id: snapshotId },
   });
+}
+
+export interface PromoteChoice {
+  /** The sandbox that gets the state. */
+  readonly into: string;
+  readonly discardOthers: boolean;
+}
+
+export function promoteSpellings(id: string, { into, discardOthers }: PromoteChoice): Spellings {
+  const call = { method: "POST", path: "/promote", body: { winner: id, discard_others: discardOthers } } as const;
+  return {
+    cli: commandLine("promote", id, "--into", into, ...(discardOthers ? ["--discard-others"] : [])),
+    sdk: sdkOnSandbox(id, `await sandbox.promote(${settings({ into, discardOthers })});`),
+    curl: spell([], [], into, call).curl,
+  };
 }
 
 export function handoffSpellings(id: string, to: string): Spellings {

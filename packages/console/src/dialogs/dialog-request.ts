@@ -4,7 +4,16 @@ import type { SandboxRecord, SnapshotRecord } from "@sandboxer/client";
 /** A dialog that a page requests, by its subject. */
 export type DialogRequest =
   | {
-      readonly what: "snapshot" | "fork" | "handoff" | "move" | "rename" | "labels" | "verify" | "retention";
+      readonly what:
+        | "snapshot"
+        | "fork"
+        | "promote"
+        | "handoff"
+        | "move"
+        | "rename"
+        | "labels"
+        | "verify"
+        | "retention";
       readonly sandbox: SandboxRecord;
     }
   | { readonly what: "rewind"; readonly sandbox: SandboxRecord; readonly snapshotId?: string }

@@ -6,6 +6,7 @@ import { ForkDialog } from "./fork-dialog.tsx";
 import { HandoffDialog } from "./handoff-dialog.tsx";
 import { LabelsDialog } from "./labels-dialog.tsx";
 import { MoveDialog } from "./move-dialog.tsx";
+import { PromoteDialog } from "./promote-dialog.tsx";
 import { ProveDialog } from "./prove-dialog.tsx";
 import { RenameDialog } from "./rename-dialog.tsx";
 import { RestoreDialog } from "./restore-dialog.tsx";
@@ -29,6 +30,8 @@ export function RequestedDialog({
       return <ForkDialog sandbox={request.sandbox} onClose={onClose} />;
     case "rewind":
       return <RewindDialog sandbox={request.sandbox} snapshotId={request.snapshotId} onClose={onClose} />;
+    case "promote":
+      return <PromoteDialog sandbox={request.sandbox} onClose={onClose} />;
     case "handoff":
       return <HandoffDialog sandbox={request.sandbox} onClose={onClose} />;
     case "move":

@@ -1,4 +1,5 @@
 import type { SandboxRecord } from "@sandboxer/client";
+import { sandboxes } from "../live/sandboxes.ts";
 import { server, type Scope } from "../session.ts";
 import { openDialog } from "./dialog-request.ts";
 
@@ -32,6 +33,14 @@ export const rewindDialog: SandboxDialog = {
   scope: "use",
   applies: runs,
   open: (sandbox) => openDialog({ what: "rewind", sandbox }),
+};
+
+export const promoteDialog: SandboxDialog = {
+  name: "Promote …",
+  scope: "use",
+  // The original may have been deleted; then there is nothing to promote it into.
+  applies: (record) => isThere(record) && sandboxes.value.has(record.origin.sandboxId ?? ""),
+  open: (sandbox) => openDialog({ what: "promote", sandbox }),
 };
 
 export const handoffDialog: SandboxDialog = {
@@ -82,6 +91,7 @@ export const SANDBOX_DIALOGS: readonly SandboxDialog[] = [
   snapshotDialog,
   forkDialog,
   rewindDialog,
+  promoteDialog,
   handoffDialog,
   moveDialog,
   renameDialog,

@@ -12,6 +12,7 @@ const TITLES: Readonly<Record<OperationRecord["kind"], string>> = {
   restore: "Restore",
   fork: "Fork",
   rewind: "Rewind",
+  promote: "Promotion",
   move: "Move to another backend",
   handoff: "Handoff",
   pull: "Pull of an image",

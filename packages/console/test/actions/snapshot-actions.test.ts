@@ -3,6 +3,7 @@ import {
   amendSnapshotSpellings,
   diffSpellings,
   labelSpellings,
+  promoteSpellings,
   renameSpellings,
   restoreSpellings,
   rewindSpellings,
@@ -35,6 +36,18 @@ describe("how saved states are handled elsewhere", () => {
     expect(curl).toContain(String.raw`-d '{"labels":{"it'\''s":"\"; rm -rf /"}}'`);
     expect(rewindSpellings("a", "$(reboot)").cli).toBe("sandboxer rewind '$(reboot)' --sandbox a");
     expect(diffSpellings("a b", "sandbox:c&d").curl).toContain("/v1/snapshots/a%20b/diff?to=sandbox%3Ac%26d");
+  });
+
+  test("a promotion is a call on the original", () => {
+    const { cli, sdk, curl } = promoteSpellings("fork", { into: "work", discardOthers: true });
+    expect(cli).toBe("sandboxer promote fork --into work --discard-others");
+    expect(sdk).toContain('await sandbox.promote({"into":"work","discardOthers":true});');
+    expect(curl).toContain(
+      `-d '{"winner":"fork","discard_others":true}' http://127.0.0.1:8080/v1/sandboxes/work/promote`,
+    );
+    expect(promoteSpellings("fork", { into: "work", discardOthers: false }).cli).toBe(
+      "sandboxer promote fork --into work",
+    );
   });
 
   test("a restore names what it shall be", () => {

@@ -13,6 +13,7 @@ export const OPERATION_KINDS = [
   "restore",
   "fork",
   "rewind",
+  "promote",
   "move",
   "handoff",
   "recreate",

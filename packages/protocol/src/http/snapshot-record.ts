@@ -27,8 +27,11 @@ export const snapshotRecordSchema = z
     children: z.array(z.string()),
     /** The existing sandboxes that were created from it. */
     sandboxes: z.array(z.string()),
-    /** Why it was taken: on request, for a fork, with a name over WebSocket, for a move to another backend. */
-    reason: z.enum(["request", "fork", "named", "move"]),
+    /**
+     * Why it was taken: on request, for a fork, with a name over WebSocket, for a move to another backend, or because a
+     * promotion was about to replace the sandbox's state.
+     */
+    reason: z.enum(["request", "fork", "named", "move", "promote"]),
     pinned: z.boolean().meta({ description: "Cannot be deleted and is exempt from retention until it is unpinned." }),
     encryption: shownEncryptionSchema.nullable().meta({ description: "null: the server's default when it was taken." }),
     size_bytes: z.number().int(),

@@ -38,7 +38,7 @@ const storedSnapshotSchema = z.looseObject({
   name: storedTextSchema.nullable(),
   /** The server that is about to remove it; empty once that is decided: then any collection may. */
   removed_by: instanceId.optional(),
-  reason: z.enum(["request", "fork", "named", "move"]),
+  reason: z.enum(["request", "fork", "named", "move", "promote"]),
   mode: z.enum(["full", "filesystem", "workspace", "metadata"]),
   kind: storedTextSchema,
   labels: storedWordsSchema,

@@ -1,5 +1,5 @@
 import { HEAD_FORMAT, HEAD_HISTORY_LENGTH } from "@sandboxer/protocol";
-import type { About, CheckpointReference, Head, HeadFlags, Lineage } from "@sandboxer/protocol";
+import type { About, CheckpointReference, Head, HeadFlags, Lineage, Promotion } from "@sandboxer/protocol";
 
 /**
  * The moves of a head, without I/O. Each takes the current head and returns the next one or the reason why not; only
@@ -152,7 +152,16 @@ export function refuse(owner: Owner, reason: string): Move {
 /** Other changes by the owner: none of them affects ownership or state. */
 export type HeadDetails = Pick<
   Partial<Head>,
-  "status" | "idle_timeout" | "flags" | "spec" | "token_hash" | "about" | "lineage" | "copy" | "spare_copy"
+  | "status"
+  | "idle_timeout"
+  | "flags"
+  | "spec"
+  | "token_hash"
+  | "about"
+  | "lineage"
+  | "copy"
+  | "spare_copy"
+  | "promotion"
 >;
 
 export function updateDetails(owner: Owner, details: HeadDetails): Move {
@@ -171,6 +180,29 @@ export type NewHome = Required<
 export function rehouse(owner: Owner, home: NewHome): Move {
   return asOwner(owner, (head, stamp) =>
     advance(head, stamp, { ...home, epoch: head.epoch + 1, checkpoint: null, lastCheckpointedAt: null }),
+  );
+}
+
+/** Another state for a sandbox, with everything that changes with the state. */
+export interface Replacement extends Pick<HeadDetails, "spec" | "about" | "lineage" | "copy" | "spare_copy"> {
+  /** Absent for a sandbox that is not saved to the store. */
+  readonly checkpoint?: CheckpointReference | undefined;
+  /** The state comes from a fork. */
+  readonly promotion?: Promotion | undefined;
+}
+
+/**
+ * Gives the sandbox another state, in one step. Before it the sandbox has its old state, after it the new one, whoever
+ * owns it then. With a promotion the epoch grows, so that clients with an earlier one are refused, and so is a second
+ * promotion that began before this one.
+ */
+export function replaceState(owner: Owner, { checkpoint, promotion, ...details }: Replacement): Move {
+  return asOwner(owner, (head, stamp) =>
+    advance(head, stamp, {
+      ...details,
+      ...(checkpoint === undefined ? {} : pointer(checkpoint)),
+      ...(promotion === undefined ? {} : { promotion, epoch: head.epoch + 1 }),
+    }),
   );
 }
 
@@ -214,6 +246,7 @@ export const headMoves = {
   refuse,
   updateDetails,
   rehouse,
+  replaceState,
 };
 
 export type HeadMoves = typeof headMoves;

@@ -1,5 +1,5 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
-import type { HeadDetails, NewHome, NewSandbox } from "./head.ts";
+import type { HeadDetails, NewHome, NewSandbox, Replacement } from "./head.ts";
 import type { Instances } from "./instances.ts";
 import { SandboxIndex, type IndexFile } from "./sandbox-index.ts";
 import { readHead } from "./stored-head.ts";
@@ -143,6 +143,11 @@ export class Ownership {
   /** Moves the sandbox to another backend, at the next epoch. */
   async rehouse({ id, epoch }: Holding, home: NewHome, options: MoveOptions = {}): Promise<Head> {
     return await this.instances.order(id, { kind: "rehouse", epoch, home }, options);
+  }
+
+  /** Gives the sandbox another state; a promotion raises the epoch. */
+  async replaceState({ id, epoch }: Holding, replacement: Replacement, options: MoveOptions = {}): Promise<Head> {
+    return await this.instances.order(id, { kind: "replace", epoch, replacement }, options);
   }
 
   /** Refuses a request for the sandbox, with a reason. */

@@ -92,6 +92,8 @@ export class ManagerContext {
   readonly expiring = new Map<string, number>();
   /** Snapshots of forks that are in progress: their sandboxes may not exist yet. */
   readonly forking = new Set<string>();
+  /** Sandboxes that take part in a promotion now. */
+  readonly promoting = new Set<string>();
   /** Test restores of snapshots. */
   readonly proofs = new Proofs();
   /** The memory for output that is collected for responses. */

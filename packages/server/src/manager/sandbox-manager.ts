@@ -48,6 +48,7 @@ import { stopPreparing, warmPoolRecord } from "./lifecycle/warm-pool.ts";
 import { runningSandbox } from "./running.ts";
 import { Usage } from "./observing/usage/usage-records.ts";
 import { forkSandbox } from "./snapshots/fork.ts";
+import { promoteSandbox } from "./snapshots/promote.ts";
 import { rewindSandbox } from "./snapshots/rewind.ts";
 import { moveSandbox } from "./snapshots/portable/move.ts";
 import { SnapshotVerbs } from "./snapshots/snapshot-verbs.ts";
@@ -200,6 +201,7 @@ export class SandboxManager extends Room<ManagerContext> {
   }
 
   readonly rewind = this.verbOn(rewindSandbox);
+  readonly promote = this.verb(promoteSandbox);
   readonly destroy = this.verbOn(destroySandbox);
 
   /** A client sent something: the sandbox is in use. */

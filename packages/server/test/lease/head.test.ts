@@ -1,7 +1,16 @@
-import { type Head, headSchema } from "@sandboxer/protocol";
+import { type Head, headSchema, type Promotion } from "@sandboxer/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { claim, destroy, type Move, newHead, publishCheckpoint, release, updateDetails } from "../../src/lease/head.ts";
+import {
+  claim,
+  destroy,
+  type Move,
+  newHead,
+  publishCheckpoint,
+  release,
+  replaceState,
+  updateDetails,
+} from "../../src/lease/head.ts";
 import { decodeRecord, encodeHead } from "../../src/lease/head-codec.ts";
 import { checkpoint, newSandbox } from "./samples.ts";
 
@@ -9,7 +18,17 @@ const INSTANCES = ["a", "b", "c"];
 
 const attempts = fc.array(
   fc.record({
-    kind: fc.constantFrom("claim", "takeover", "publish", "release", "releaseWith", "update", "destroy"),
+    kind: fc.constantFrom(
+      "claim",
+      "takeover",
+      "publish",
+      "release",
+      "releaseWith",
+      "update",
+      "rewind",
+      "promote",
+      "destroy",
+    ),
     by: fc.constantFrom(...INSTANCES),
     /** How far behind the epoch is that the instance believes in. */
     staleness: fc.constantFrom(0, 0, 0, 1),
@@ -25,7 +44,13 @@ function moveOf(kind: string, by: string, epoch: number, head: Head, number: num
   if (kind === "release") return release(owner);
   if (kind === "releaseWith") return release(owner, checkpoint(number));
   if (kind === "update") return updateDetails(owner, { status: `status ${number}` });
+  if (kind === "rewind") return replaceState(owner, { checkpoint: checkpoint(number) });
+  if (kind === "promote") return replaceState(owner, { checkpoint: checkpoint(number), promotion: promotion(number) });
   return destroy(owner);
+}
+
+function promotion(number: number): Promotion {
+  return { sandbox_id: `fork-${number}`, former: `snapshot-${number}`, promoted_at: timeOf(number), ends: [] };
 }
 
 function timeOf(second: number): string {
@@ -57,13 +82,14 @@ it("keeps its promises whatever is attempted", () => {
         if (!("head" in result)) continue;
         const next = result.head;
 
-        const changesOwner = ["claim", "takeover", "destroy"].includes(kind);
-        expect(next.epoch).toBe(head.epoch + (changesOwner ? 1 : 0));
+        const raisesEpoch = ["claim", "takeover", "destroy", "promote"].includes(kind);
+        expect(next.epoch).toBe(head.epoch + (raisesEpoch ? 1 : 0));
+        expect(next.promotion).toEqual(kind === "promote" ? promotion(index + 1) : head.promotion);
         expect(next.state === "live").toBe(next.owner !== null);
         expect(next.history).toEqual(nonces.slice(0, 8));
         expect(next.nonce).toBe(stamp.nonce);
         expect(next["of_a_later_release"]).toEqual({ kept: true });
-        const publishes = kind === "publish" || kind === "releaseWith";
+        const publishes = ["publish", "releaseWith", "rewind", "promote"].includes(kind);
         if (publishes) expect(next.checkpoint).toEqual(checkpoint(index + 1));
         else if (kind === "destroy") expect(next.checkpoint).toBeNull();
         else expect(next.checkpoint).toEqual(head.checkpoint);

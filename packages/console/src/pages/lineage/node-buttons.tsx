@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { openDialog } from "../../dialogs/dialog-request.ts";
 import {
   forkDialog,
+  promoteDialog,
   renameDialog,
   retentionDialog,
   rewindDialog,
@@ -17,7 +18,15 @@ import { PinButton } from "./pin-button.tsx";
 
 /** Actions on a node. */
 export function SandboxButtons({ item: { record } }: { readonly item: SandboxItem }): JSX.Element {
-  const dialogs = [snapshotDialog, forkDialog, rewindDialog, renameDialog, verifyDialog, retentionDialog];
+  const dialogs = [
+    promoteDialog,
+    snapshotDialog,
+    forkDialog,
+    rewindDialog,
+    renameDialog,
+    verifyDialog,
+    retentionDialog,
+  ];
   return (
     <>
       <Link to={`/sandboxes/${encodeURIComponent(record.id)}`} class="button">

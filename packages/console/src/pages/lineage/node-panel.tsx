@@ -141,6 +141,7 @@ const REASONS = {
   fork: "for a fork",
   named: "over WebSocket, with a name",
   move: "for a move to another backend",
+  promote: "before a promotion replaced the state",
 } as const;
 
 /** Each isolated, so that right-to-left text does not affect the others. */

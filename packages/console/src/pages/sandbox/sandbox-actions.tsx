@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { offersFor } from "../../actions/offered.ts";
 import { PRIMARY_ACTIONS, SANDBOX_ACTIONS, type SandboxAction } from "../../actions/sandbox-actions.ts";
 import { requestAction } from "../../dialogs/action-request.ts";
-import { forkDialog, snapshotDialog, type SandboxDialog } from "../../dialogs/sandbox-dialogs.ts";
+import { forkDialog, promoteDialog, snapshotDialog, type SandboxDialog } from "../../dialogs/sandbox-dialogs.ts";
 import { may } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { SpellingList } from "../../ui/copy-as.tsx";
@@ -14,7 +14,7 @@ import { useMedia } from "../../ui/use-media.ts";
 import { useAction } from "./use-action.ts";
 
 /** The usual next steps; everything else is in the menu. A narrow window has room for the first button only. */
-const IN_SIGHT: readonly SandboxDialog[] = [snapshotDialog, forkDialog];
+const IN_SIGHT: readonly SandboxDialog[] = [promoteDialog, snapshotDialog, forkDialog];
 
 /** Actions on the whole sandbox: what people do most is the first button, and Delete is the last item of the menu. */
 export function SandboxActions({ record }: { readonly record: SandboxRecord }): JSX.Element {

@@ -40,6 +40,18 @@ const handoffResultSchema = z
   })
   .meta({ id: "Handoff" });
 
+const promotedSandboxSchema = z
+  .object({
+    sandbox: sandboxRecordSchema,
+    winner: z.string(),
+    former_snapshot_id: z.string().meta({ description: "Snapshot of the state that the sandbox had before." }),
+    deleted: z.array(z.string()).meta({ description: "The winner, and the other forks if that was requested." }),
+    kept: z
+      .array(z.object({ id: z.string(), message: z.string() }))
+      .meta({ description: "Sandboxes that should have been deleted, and why they were not." }),
+  })
+  .meta({ id: "Promotion" });
+
 const reachabilitySchema = z
   .object({
     reachable: z.boolean(),
@@ -232,6 +244,26 @@ export const SANDBOX_ROUTES = {
     response: sandboxRecordSchema,
     fenced: true,
     operation: "rewind",
+  }),
+  promoteSandbox: route({
+    method: "POST",
+    path: "/v1/sandboxes/{id}/promote",
+    summary:
+      "Give a sandbox the state of one of its forks, which is deleted. The sandbox keeps its id, name and token.",
+    tag,
+    scope: "use",
+    params: sandboxParams,
+    body: z.strictObject({
+      winner: z.string().min(1).max(128).meta({
+        description: "Id of the fork: a sandbox that was forked or restored from this one, directly or not.",
+      }),
+      discard_others: z.boolean().optional().meta({ description: "Delete the other forks of this sandbox too." }),
+    }),
+    status: 200,
+    response: promotedSandboxSchema,
+    idempotent: true,
+    fenced: true,
+    operation: "promote",
   }),
   moveSandbox: route({
     method: "POST",

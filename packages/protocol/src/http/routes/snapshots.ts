@@ -146,7 +146,9 @@ export const SNAPSHOT_ROUTES = {
     summary: "List the files that changed between this snapshot and another one, or a live sandbox.",
     tag,
     scope: "read",
-    params: snapshotParams,
+    params: snapshotParams.extend({
+      id: snapshotParams.shape.id.meta({ description: "Id or name of a snapshot, or sandbox:ID." }),
+    }),
     query: z.object({
       to: z.string().min(1).meta({ description: "Id or name of a snapshot, or sandbox:ID." }),
       limit: z.coerce.number().int().min(1).max(100_000).default(1000),

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { Readable } from "node:stream";
 import { ENCRYPTION_KEY_HEADER, SandboxerError } from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AccessGate } from "../access/access-gate.ts";
@@ -51,8 +50,7 @@ export async function registerMcp(app: FastifyInstance, { gate, answerMcp }: Mcp
           ...(typeof encryptionKey === "string" ? { encryptionKey } : {}),
         },
       });
-      reply.code(response.status).headers(Object.fromEntries(response.headers));
-      return reply.send(response.body === null ? "" : Readable.fromWeb(response.body));
+      return reply.send(response);
     },
   });
 }

@@ -1,5 +1,5 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
-import type { HeadDetails, NewSandbox, NewHome } from "../head.ts";
+import type { HeadDetails, NewSandbox, NewHome, Replacement } from "../head.ts";
 import type { StoredRecord } from "../head-codec.ts";
 import type { LivenessRecord } from "../liveness-record.ts";
 
@@ -44,6 +44,7 @@ export type Command =
     })
   | (AtEpoch & { readonly kind: "update"; readonly details: HeadDetails })
   | (AtEpoch & { readonly kind: "rehouse"; readonly home: NewHome })
+  | (AtEpoch & { readonly kind: "replace"; readonly replacement: Replacement })
   | { readonly kind: "refuse"; readonly reason: string }
   /** A sandbox that is not held is claimed first. */
   | { readonly kind: "destroy"; readonly handoffTimeoutMs: number | undefined };

@@ -28,6 +28,8 @@ function moveOf(command: Command, owner: Owner, moves: HeadMoves): Move {
       return moves.updateDetails(owner, command.details);
     case "rehouse":
       return moves.rehouse(owner, command.home);
+    case "replace":
+      return moves.replaceState(owner, command.replacement);
     case "refuse":
       return moves.refuse(owner, command.reason);
     case "destroy":

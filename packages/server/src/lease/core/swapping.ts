@@ -92,6 +92,8 @@ function cameFrom(present: Head, { intent, from, next }: PendingSwap): boolean {
   if (present.nonce === next.nonce || present.history.includes(next.nonce)) return true;
   if (next.owner === null || present.owner !== next.owner || present.epoch !== next.epoch) return false;
   if (intent === "claim" || intent === "create") return true;
+  // Within one owner, only a move of its own raises the epoch.
+  if (intent === "own" && next.epoch !== from?.epoch) return true;
   const moved = next.checkpoint?.name;
   return intent === "own" && moved !== from?.checkpoint?.name && present.checkpoint?.name === moved;
 }

@@ -12,6 +12,7 @@ export type OperationName =
   | "prove"
   | "fork"
   | "rewind"
+  | "promote"
   | "move"
   | "destroy"
   | "recreate";

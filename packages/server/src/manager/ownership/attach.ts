@@ -7,6 +7,7 @@ import type { LiveSandbox } from "../live-sandbox.ts";
 import { notFound } from "../not-found.ts";
 import { type RestoreRequest, restoreSandbox } from "../lifecycle/restore.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
+import { endReplaced } from "../snapshots/end-replaced.ts";
 import { checkAccess, type Credentials } from "../token.ts";
 
 export interface AttachRequest extends RestoreRequest {
@@ -78,7 +79,9 @@ function takeOver(
     // The previous owner may have changed or deleted it.
     const head = others ? await context.durable.ownership.read(sandboxId) : seen;
     if (head?.state === "parked") refuseExpired(context, sandboxId, head.about?.expires_at);
-    return restoreSandbox(context, { ...request, head }, options);
+    const sandbox = await restoreSandbox(context, { ...request, head }, options);
+    context.inBackground("end of a promotion that a server left undone", endReplaced(context, sandboxId));
+    return sandbox;
   });
 }
 

@@ -1,4 +1,3 @@
-import type { Head } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { acquireRequest } from "../lifecycle/acquire-request.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -6,7 +5,7 @@ import { storedFacts } from "../stored-facts.ts";
 
 /**
  * The first of three writes to the head by which one copy at a provider replaces another. It announces the new copy as the
- * `spare_copy`. The second write ({@link takePlace}) makes the new copy the sandbox and the old one the spare; the third
+ * `spare_copy`. The second write makes the new copy the sandbox and the old one the spare; the third
  * ({@link removeSpare}) says that there is no spare. After a crash in between, the next owner removes the spare copy.
  */
 export async function announceCopy(
@@ -17,15 +16,6 @@ export async function announceCopy(
   const copy = sandbox.facts.copy + 1;
   await context.durable.ownership.update(sandbox, { spare_copy: { backend, copy } });
   return copy;
-}
-
-export async function takePlace(
-  context: ManagerContext,
-  sandbox: LiveSandbox,
-  changes: { readonly copy: number; readonly lineage: Head["lineage"] },
-): Promise<void> {
-  const { backend, copy } = sandbox.facts;
-  await context.durable.ownership.update(sandbox, { ...changes, spare_copy: { backend, copy } });
 }
 
 /** Removes the spare copy that a rewind or a move left behind, on this server or on one that died. */

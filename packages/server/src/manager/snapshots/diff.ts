@@ -9,7 +9,7 @@ import { listFiles } from "./walk-files.ts";
 const LIVE = "sandbox:";
 const SECOND_MS = 1000;
 
-/** The changes from a snapshot to another one, or to a sandbox as it is now. */
+/** The changes from one state to another: each is a snapshot, or a sandbox as it is now (`sandbox:ID`). */
 export async function diffSnapshots(
   context: ManagerContext,
   from: string,
@@ -17,10 +17,10 @@ export async function diffSnapshots(
   limit: number,
   options: KeyOptions = {},
 ): Promise<SnapshotDiff> {
-  const before = await savedFiles(context, from, options);
-  const after = to.startsWith(LIVE)
-    ? await liveFiles(context, to.slice(LIVE.length))
-    : await savedFiles(context, to, options);
+  const filesOf = (state: string): ReturnType<typeof savedFiles> =>
+    state.startsWith(LIVE) ? liveFiles(context, state.slice(LIVE.length)) : savedFiles(context, state, options);
+  const before = await filesOf(from);
+  const after = await filesOf(to);
   const changes = compareFiles(before.list.files, after.list.files);
   const count = (change: FileChange["change"]): number => changes.filter((each) => each.change === change).length;
   return {

@@ -9,6 +9,7 @@ import type { LiveSandbox } from "../live-sandbox.ts";
 import { captureSnapshot } from "./capture.ts";
 import { removeSnapshot } from "./remove-snapshot.ts";
 import { restoreFrom, withinProfile } from "./restore-snapshot.ts";
+import { sourceOf } from "./source.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 
 /** More at once would only compete for the disk. */
@@ -34,6 +35,8 @@ export async function forkSandbox(
   checkShown(sandbox.facts.about.encryption, options.encryption);
   const body = withinProfile(context, sandbox.facts.about.profile, wanted);
   const { snapshot } = await captureSnapshot(context, sandbox, { reason: "fork" }, options);
+  const restored = sourceOf(context, snapshot);
+  const source = { ...restored, lineage: { ...restored.lineage, fork: snapshot.id } };
   const created: CreatedSandbox[] = [];
   const failures: SandboxerError[] = [];
   let started = 0;
@@ -42,7 +45,7 @@ export async function forkSandbox(
       started += 1;
       const number = started;
       try {
-        created[number - 1] = await restoreFrom(context, snapshot, named(body, number, count), options);
+        created[number - 1] = await restoreFrom(context, snapshot, named(body, number, count), options, { source });
         options.operation?.onProgress({ phase: `restored ${created.filter(Boolean).length} of ${count}` });
       } catch (error) {
         failures.push(asSandboxerError(error));

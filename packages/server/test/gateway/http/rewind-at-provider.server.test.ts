@@ -52,7 +52,9 @@ function diesAt({ durable: { ownership } }: TestServer, nth: number, when: "befo
     return writes === nth ? await dead() : head;
   };
   const [update, rehouse] = [ownership.update.bind(ownership), ownership.rehouse.bind(ownership)];
+  const replaceState = ownership.replaceState.bind(ownership);
   ownership.update = (...parameters) => dying(() => update(...parameters));
+  ownership.replaceState = (...parameters) => dying(() => replaceState(...parameters));
   ownership.rehouse = (...parameters) => dying(() => rehouse(...parameters));
   return reached.promise;
 }
@@ -87,10 +89,8 @@ describe("a sandbox that its provider keeps is rewound", () => {
     backend.faults.set("acquireFromSnapshot", { error, times: 1 });
     expect((await box.call("POST", "/rewind", { snapshot_id: snapshot.id })).body.error.code).toBe("no_space");
     const { ownership } = server.durable;
-    const update = ownership.update.bind(ownership);
-    ownership.update = async (id, details, options) => {
-      if (details.copy !== undefined) throw error;
-      return await update(id, details, options);
+    ownership.replaceState = async () => {
+      throw error;
     };
     expect((await box.call("POST", "/rewind", { snapshot_id: snapshot.id })).body.error.code).toBe("no_space");
     expect([await fileOf(box), backend.runningCount]).toEqual(["after", 1]);

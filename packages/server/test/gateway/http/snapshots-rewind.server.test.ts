@@ -81,7 +81,7 @@ describe("rewind", () => {
     const { api, box, counter } = await boxAtTwo();
     const { ownership } = api.server.durable ?? {};
     if (ownership === undefined) throw new Error("There is no store.");
-    ownership.publish = async () => {
+    ownership.replaceState = async () => {
       throw new SandboxerError("store_unavailable", "The store is away.");
     };
     const answer = await box.call("POST", "/rewind", { snapshot_id: "one" });

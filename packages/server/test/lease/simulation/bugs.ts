@@ -11,6 +11,8 @@ export const BUGS = {
   "lost-is-removed": "an owner that was overtaken removes the only copy, which its provider keeps",
   "removed-before-tombstone": "an owner removes the only copy at its provider before the head says destroyed",
   "late-save": "a save whose sandbox was lost and taken again meanwhile is published at the new epoch",
+  "winner-ends-first": "the fork that is promoted is deleted before the original has its state",
+  "promotion-in-two-swaps": "the state of a fork is published first, and the promotion is recorded later",
   "no-freeze": "an owner without a confirmed renewal goes on",
 } as const;
 

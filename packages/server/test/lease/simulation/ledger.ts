@@ -11,6 +11,8 @@ export interface Checkpoint {
   readonly epoch: number;
   /** Every object that is needed to bring it back. */
   readonly references: readonly string[];
+  /** It holds the state of this other sandbox, which is to be promoted. */
+  readonly promotes?: string;
 }
 
 export interface Tally {
@@ -26,6 +28,7 @@ export interface Tally {
   emissions: number;
   collected: number;
   destroyed: number;
+  promotions: number;
   /** Copies that were removed at their provider. */
   removed: number;
 }
@@ -45,6 +48,7 @@ export class Ledger {
     emissions: 0,
     collected: 0,
     destroyed: 0,
+    promotions: 0,
     removed: 0,
   };
   readonly heads = new Map<string, Head>();
@@ -55,6 +59,7 @@ export class Ledger {
   readonly #chains = new Map<string, Set<string>>();
   readonly #committers = new Map<string, string>();
   readonly #deleted = new Set<string>();
+  readonly #winners = new Map<string, { readonly sandboxId: string; readonly checkpoint: string }>();
   readonly #isDead: (instanceId: string) => boolean;
 
   constructor(isDead: (instanceId: string) => boolean) {
@@ -70,6 +75,7 @@ export class Ledger {
     this.heads.set(sandboxId, next);
     this.#checkReferences(sandboxId);
     if (next.state === "deleted") {
+      this.#checkWinner(sandboxId);
       this.#deleted.add(sandboxId);
       this.tally.destroyed++;
     }
@@ -104,7 +110,9 @@ export class Ledger {
     if (checkpoint.parent !== previous) {
       throw new Violation(`lost update: ${name} was built on ${checkpoint.parent}, and the head was ${previous}`);
     }
-    if (checkpoint.epoch !== next.epoch) {
+    this.#checkPromotion(sandboxId, before, next, checkpoint);
+    const isPromotion = checkpoint.promotes !== undefined;
+    if (checkpoint.epoch !== next.epoch - (isPromotion ? 1 : 0)) {
       throw new Violation(`stale state: ${name} was captured at epoch ${checkpoint.epoch}, published at ${next.epoch}`);
     }
     const key = `${sandboxId}@${next.epoch}`;
@@ -113,6 +121,26 @@ export class Ledger {
     this.#committers.set(key, writer);
     this.#chainOf(sandboxId).add(checkpoint.name);
     this.tally.commits++;
+  }
+
+  /** The state of a fork, its name as the winner and the next epoch come in one swap. */
+  #checkPromotion(sandboxId: string, before: Head | undefined, next: Head, { promotes }: Checkpoint): void {
+    if (promotes === undefined) return;
+    if (next.promotion?.sandbox_id !== promotes || next.epoch !== (before?.epoch ?? 0) + 1) {
+      throw new Violation(`${sandboxId} has the state of ${promotes}, and its head does not say so`);
+    }
+    this.tally.promotions++;
+  }
+
+  /** A fork is deleted because its state went to another sandbox, as this checkpoint. */
+  onWinnerEnds(winnerId: string, original: { readonly sandboxId: string; readonly checkpoint: string }): void {
+    this.#winners.set(winnerId, original);
+  }
+
+  #checkWinner(winnerId: string): void {
+    const original = this.#winners.get(winnerId);
+    if (original === undefined || this.#chainOf(original.sandboxId).has(original.checkpoint)) return;
+    throw new Violation(`${winnerId} was deleted, and its state is not in ${original.sandboxId}`);
   }
 
   #chainOf(sandboxId: string): Set<string> {

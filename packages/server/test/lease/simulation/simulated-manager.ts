@@ -10,7 +10,7 @@ import { HANDOFF_TIMEOUT_MS, type World } from "./world.ts";
 
 /** A sandbox that runs on one instance, or is about to, or has stopped to be saved. */
 interface Copy {
-  readonly epoch: number;
+  epoch: number;
   /** The checkpoint that its state came from. */
   base: string | null;
   state: "restoring" | "running" | "saving";
@@ -110,6 +110,33 @@ export class SimulatedManager {
       if (this.#world.bug === "removed-before-tombstone") this.#world.provider.remove(sandboxId);
       return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs: undefined });
     }
+    if (dice < 0.5) this.#promote(sandboxId, copy);
+  }
+
+  /** Gives the sandbox the state of another one that runs here, which is then deleted. */
+  #promote(sandboxId: string, copy: Copy): void {
+    const { workload, ledger, bug } = this.#world;
+    const found = [...this.#copies].find(([id, each]) => id !== sandboxId && each.state === "running" && !isKept(id));
+    if (found === undefined || isKept(sandboxId)) return;
+    const [winnerId] = found;
+    copy.state = "saving";
+    this.instance.after(workload.between(20, 300), () => {
+      const name = this.#world.name(`${sandboxId}/epoch-${copy.epoch}/promotion`);
+      const { epoch, base: parent } = copy;
+      ledger.onUpload({ name, sandboxId, parent, epoch, references: [name], promotes: winnerId });
+      const checkpoint = referenceTo(name, parent);
+      const promotion = { sandbox_id: winnerId, former: "former", promoted_at: "", ends: [] };
+      if (bug === "winner-ends-first") this.#endWinner(winnerId, { sandboxId, checkpoint: name });
+      if (bug === "promotion-in-two-swaps")
+        return this.#order(sandboxId, { kind: "publish", epoch, checkpoint, status: undefined }, copy, name);
+      this.#order(sandboxId, { kind: "replace", epoch, replacement: { checkpoint, promotion } }, copy, name);
+    });
+  }
+
+  #endWinner(winnerId: string, original: { readonly sandboxId: string; readonly checkpoint: string }): void {
+    if (!this.#copies.has(winnerId) || this.#isBusy(winnerId)) return;
+    this.#world.ledger.onWinnerEnds(winnerId, original);
+    this.#order(winnerId, { kind: "destroy", handoffTimeoutMs: undefined });
   }
 
   /** Stops the copy at its provider, and then gives it up. */
@@ -229,13 +256,17 @@ export class SimulatedManager {
     if (checkpoint !== undefined) {
       ledger.onAcknowledged(sandboxId, checkpoint);
       if (copy !== undefined) {
+        copy.epoch = head.epoch;
         copy.base = checkpoint;
         if (this.#world.workload.chance(0.5)) this.#collect(sandboxId, copy.epoch, checkpoint);
       }
     }
     if (stops(command)) this.#copies.delete(sandboxId);
     else if (command.kind === "claim" || command.kind === "create") this.#onGranted(sandboxId, head);
-    else if (copy !== undefined && command.kind === "publish") this.#goOn(sandboxId, copy);
+    else if (copy !== undefined && isSave(command)) this.#goOn(sandboxId, copy);
+    if (command.kind === "replace" && checkpoint !== undefined) {
+      this.#endWinner(command.replacement.promotion?.sandbox_id ?? "", { sandboxId, checkpoint });
+    }
     if (command.kind !== "destroy") return;
     if (isKept(sandboxId)) this.#world.provider.remove(sandboxId);
     this.#world.addSandbox();
@@ -291,7 +322,7 @@ export class SimulatedManager {
     if (copy === undefined) return;
     if (failure.kind === "lost") this.#copies.delete(sandboxId);
     // What could not be saved, released or destroyed goes on.
-    else if (command.kind === "publish" || stops(command)) this.#goOn(sandboxId, copy);
+    else if (isSave(command) || stops(command)) this.#goOn(sandboxId, copy);
   }
 
   /** Undefined when it has been lost since; there may be a later one. */
@@ -330,6 +361,10 @@ export class SimulatedManager {
     this.#copies.clear();
     this.#pending.clear();
   }
+}
+
+function isSave(command: Command): boolean {
+  return command.kind === "publish" || command.kind === "replace";
 }
 
 function stops(command: Command): boolean {

@@ -45,5 +45,10 @@ export function snapshotsHandlers(manager: SandboxManager) {
       await manager.rewind(sandbox, body.snapshot_id, options);
       return manager.describe(sandbox);
     },
+    promoteSandbox: ({ params, body, epoch, options }) =>
+      manager.promote(
+        { sandboxId: params.id, winner: body.winner, discardOthers: body.discard_others === true, epoch },
+        options,
+      ),
   } satisfies Partial<Handlers>;
 }

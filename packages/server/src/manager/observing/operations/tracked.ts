@@ -42,6 +42,7 @@ const KINDS: Readonly<Partial<Record<OperationName, OperationKind>>> = {
   snapshot: "snapshot",
   prove: "prove",
   rewind: "rewind",
+  promote: "promote",
   move: "move",
   destroy: "destroy",
   recreate: "recreate",

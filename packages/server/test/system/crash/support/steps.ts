@@ -23,6 +23,7 @@ const claims = swaps((head) => head.epoch > 1 && head.owner !== null && head.wan
 const releases = swaps((head) => head.state === "parked");
 const asks = swaps((head) => head.want !== null && head.want.refused === undefined);
 const publishesAlive = swaps((head) => head.epoch === 1 && head.owner !== null && head.checkpoint !== null);
+const promotes = swaps(({ promotion }) => promotion != null && promotion.ends.length > 0);
 const deletes = swaps((head) => head.state === "deleted");
 const announcesCopy = swaps(({ copy = 0, spare_copy: spare }) => spare != null && spare.copy > copy);
 const replacesCopy = swaps(({ copy = 0, spare_copy: spare }) => spare != null && spare.copy < copy);
@@ -68,6 +69,8 @@ export const STEPS = {
   "a copy at the provider is announced": { moment: "after", isAt: announcesCopy },
   "a copy at the provider is about to take the sandbox's place": { moment: "before", isAt: replacesCopy },
   "a copy at the provider has taken the sandbox's place": { moment: "after", isAt: replacesCopy },
+  "the head is about to name a promotion": { moment: "before", isAt: promotes },
+  "the head names a promotion": { moment: "after", isAt: promotes },
   "the head is about to become a tombstone": { moment: "before", isAt: deletes },
   "the head is a tombstone": { moment: "after", isAt: deletes },
 } as const satisfies Record<string, Step>;
