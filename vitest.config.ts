@@ -4,7 +4,7 @@ import { filesWith, UNIT_FILES } from "./scripts/testing/suffixes.ts";
 
 /**
  * A file's suffix decides on its suite (scripts/testing/suffixes.ts). `unit`, `servers`, `hostile` and `crash` need only Node;
- * `agent` a C compiler; `stores` the servers of test/kit/store-servers; `extensions` and `docker` root and the programs of
+ * `agent` a C compiler; `python` Python 3.10; `stores` the servers of test/kit/store-servers; `extensions` and `docker` root and the programs of
  * test/kit/services; `console` a Chromium; `gvisor` root and runsc (see scripts/test.ts).
  */
 /** Time limits of waits: a guard against hanging, also on busy machines. */
@@ -72,6 +72,9 @@ export default defineConfig({
           name: "long",
           include: filesWith("long"),
         },
+      },
+      {
+        test: { ...patience, name: "python", include: filesWith("python") },
       },
       {
         test: { ...patience, name: "agent", include: filesWith("agent") },

@@ -54,6 +54,7 @@ if (problems.length > 0 && !isDryRun) {
   }
   say(`${isDryRun ? "would commit" : "committed"} "${message}" and ${isDryRun ? "tag" : "tagged"} it ${tag} with:\n`);
   say(section.text);
-  say(`\nNext: git push origin main ${tag}, npm run pack, and npm publish for each tarball in build/packages.`);
+  say(`\nNext: git push origin main ${tag}, npm run pack, npm publish for each tarball in build/packages,`);
+  say("and, in clients/python, python -m hatchling build and python -m twine upload dist/*.");
   if (problems.length > 0) process.exitCode = 1;
 }

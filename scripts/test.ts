@@ -1,6 +1,6 @@
 /**
  * `npm test`: static checks, unit tests, tests of whole servers, the lease protocol's simulation, servers that
- * are killed at every step, servers under random faults, the agent's tests, the stores' tests on real
+ * are killed at every step, servers under random faults, the agent's tests, the Python SDK, the stores' tests on real
  * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, the console in a real browser, and the
  * gVisor suite once for each engine. Suites run side by side as far as the machine has room.
  * `npm test -- lint unit` runs only the suites with those names. Their results of the backends' contract must match
@@ -14,6 +14,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { findCompiler } from "@sandboxer/server/setup";
 import { prepareChromium } from "../test/kit/services/chromium.ts";
 import { prepareDebianPrograms, whyNoServices } from "../test/kit/services/debian-programs.ts";
+import { preparePython, whyNoPython } from "../test/kit/services/python-environment.ts";
 import { prepareStoreServers } from "../test/kit/store-servers/prepare.ts";
 import { ALLOWED_SKIPS } from "./testing/allowed-skips.ts";
 import { checkBackendTable } from "./testing/backend-table/check.ts";
@@ -42,6 +43,7 @@ const results: SuiteResult[] = [];
 /** How many workers go at once. About half of them wait for something; more of them make tests with short leases wait too long. */
 const room = new Room(Math.max(4, 3 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
+const python = ["python", "gvisor"].some(wanted) ? preparePython(report) : undefined;
 // The first suites need nothing of what is downloaded and built. One Go build at a time: each takes all processors.
 const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planEngines() : Promise.resolve([]);
 const stores = engines.then(() => (["stores", "chaos"].some(wanted) ? prepareStoreServers(report) : undefined));
@@ -69,6 +71,7 @@ const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>
   [1, async () => (await engineKnown, STATIC_SUITES)],
   [1, async () => (await engineKnown, [planAgent()])],
   [1, async () => (await engineKnown, [simulation(2_000)])],
+  [1, async () => (await python, [planPython()])],
 ];
 // Each that runs listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);
@@ -107,6 +110,18 @@ function quick(name: string): Suite {
 function planAgent(): Planned {
   if (findCompiler(context.searchPath) !== undefined) return vitestSuite("agent", QUICK_TIMEOUT_MS);
   return { name: "agent", on: "this machine", skippedBecause: "No C compiler and make here." };
+}
+
+/** One of their tests is of the Python SDK. */
+async function planEngines(): Promise<readonly Planned[]> {
+  const [planned] = await Promise.all([planGvisorSuites(), python]);
+  return planned;
+}
+
+function planPython(): Planned {
+  const missing = whyNoPython();
+  if (missing === undefined) return quick("python");
+  return { name: "python", on: "this machine", skippedBecause: missing };
 }
 
 function planExtensions(): Planned {

@@ -9,6 +9,9 @@ interface PackageFile {
 
 const DEPENDENCIES = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"] as const;
 
+/** The wheel has the version of the npm packages. */
+const PYTHON_VERSION = "clients/python/src/sandboxer/_version.py";
+
 /** All files that say the version, with the text they have at another one. Only files that change are listed. */
 export function filesAtVersion(root: string, version: string): Map<string, string> {
   const paths = ["package.json", ...globSync("packages/*/package.json", { cwd: root }).toSorted()];
@@ -22,6 +25,8 @@ export function filesAtVersion(root: string, version: string): Map<string, strin
     if (path === "" || path.startsWith("packages/")) atVersion(entry, names, version);
   }
   files.set("package-lock.json", written(lock));
+  const python = readFileSync(join(root, PYTHON_VERSION), "utf8");
+  files.set(PYTHON_VERSION, python.replace(/"[^"]*"/, `"${version}"`));
   return new Map([...files].filter(([path, text]) => readFileSync(join(root, path), "utf8") !== text));
 }
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { longSubjects } from "../release/history.ts";
 
+const PYTHON_VERSION = "clients/python/src/sandboxer/_version.py";
 const SCRIPT = fileURLToPath(new URL("../release.ts", import.meta.url));
 const SECTION = "### CLI\n- `sandboxer ls` is faster.\n\n### Console\n- The console is blue.";
 const CHANGELOG = `# Changelog\n\n## 1.3.0, unreleased\n${SECTION}\n\n## 1.2.0, 2026-01-01\n### CLI\n- Old.\n`;
@@ -31,6 +32,7 @@ test("a release gives all packages one version, dates the changelog, commits and
   const json = (path: string): unknown => JSON.parse(readFileSync(join(root, path), "utf8"));
   expect(json("package.json")).toMatchObject({ version: "1.3.0" });
   expect(json("packages/a/package.json")).toMatchObject({ version: "1.3.0" });
+  expect(readFileSync(join(root, PYTHON_VERSION), "utf8")).toBe('__version__ = "1.3.0"\n');
   expect(json("packages/b/package.json")).toMatchObject({
     version: "1.3.0",
     dependencies: { "@x/a": "1.3.0", other: "1.2.0" },
@@ -96,6 +98,8 @@ function repository() {
     writeFileSync(join(root, path), `${JSON.stringify(value, undefined, 2)}\n`);
   }
   writeFileSync(join(root, "CHANGELOG.md"), CHANGELOG);
+  mkdirSync(join(root, PYTHON_VERSION, ".."), { recursive: true });
+  writeFileSync(join(root, PYTHON_VERSION), '__version__ = "1.2.0"\n');
   git("init", "--quiet", "--initial-branch", "main");
   git("add", "--all");
   git(

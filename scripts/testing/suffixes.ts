@@ -16,6 +16,8 @@ export const SUITE_OF_SUFFIX = {
   store: "stores",
   /** The agent, which needs a C compiler. */
   agent: "agent",
+  /** Programs in Python, which need the environment of test/kit/services/python-environment.ts. */
+  python: "python",
   /** Extensions on a real Docker engine and a real sshd. */
   extension: "extensions",
   docker: "docker",

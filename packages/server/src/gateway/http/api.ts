@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { jsonSchemaTransform } from "fastify-type-provider-zod";
+import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import type { AccessGate } from "../access/access-gate.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { KeyWatch } from "../access/key-watch.ts";
@@ -39,6 +39,7 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
       security: [{ key: [] }],
     },
     transform: jsonSchemaTransform,
+    transformObject: jsonSchemaTransformObject,
   });
   const begin = callBeginner(options.onMutation);
   const isAlive = async (instanceId: string): Promise<boolean> =>

@@ -7,10 +7,15 @@ test("describes every route in an OpenAPI 3.1 document", async () => {
   const document = (await (await fetch(`${server.httpUrl}/openapi.json`)).json()) as {
     openapi: string;
     paths: Record<string, Record<string, { operationId: string }>>;
+    components: { schemas: Record<string, unknown> };
   };
   expect(document.openapi).toMatch(/^3\.1\./);
   const described = Object.values(document.paths).flatMap((path) => Object.values(path).map((o) => o.operationId));
   expect(new Set(described)).toEqual(new Set(Object.keys(ROUTES)));
+  const refs = JSON.stringify(document).match(/#\/components\/schemas\/\w+/g) ?? [];
+  const named = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
+  expect(refs.length).toBeGreaterThan(20);
+  expect(refs.filter((ref) => !named.includes(ref))).toEqual([]);
 });
 
 test("says what is wrong with a body, and where", async () => {
