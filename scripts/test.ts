@@ -95,9 +95,9 @@ if (results.length === 0) throw new Error(`No suite is called ${selected.join(" 
 process.stdout.write(summaryOf(results));
 process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;
 
-/** The suites on real engines, and the command for the servers that these and other suites start. */
+/** The suites on real engines, one of whose tests needs Python, and the command for the servers that suites start. */
 async function planEngines(): Promise<Planned[]> {
-  const [planned, command] = await Promise.all([planGvisorSuites(), buildTestCommand(report)]);
+  const [planned, command] = await Promise.all([planGvisorSuites(), buildTestCommand(report), python]);
   if (command !== undefined) process.env["SANDBOXER_TEST_COMMAND"] ??= command;
   return planned;
 }
@@ -110,12 +110,6 @@ function quick(name: string): Suite {
 function planAgent(): Planned {
   if (findCompiler(context.searchPath) !== undefined) return vitestSuite("agent", QUICK_TIMEOUT_MS);
   return { name: "agent", on: "this machine", skippedBecause: "No C compiler and make here." };
-}
-
-/** One of their tests is of the Python SDK. */
-async function planEngines(): Promise<readonly Planned[]> {
-  const [planned] = await Promise.all([planGvisorSuites(), python]);
-  return planned;
 }
 
 function planPython(): Planned {
