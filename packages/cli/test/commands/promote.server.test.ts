@@ -52,7 +52,7 @@ test("sandboxes without a snapshot in common are compared with the first", async
   expect(compared.items.map(({ run }) => run)).toEqual([null, null]);
 });
 
-test("what cannot be compared or promoted says why", async () => {
+test("a refusal to compare or promote says why", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "work"]);
   await cli.id(["create", "--name", "other"]);

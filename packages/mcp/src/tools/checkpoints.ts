@@ -18,7 +18,7 @@ const checkpoint = defineTool({
       .max(128)
       .optional()
       .describe("Letters, digits, dots, dashes and underscores; unique on the server. Use it instead of the id."),
-    note: z.string().max(1000).optional().describe("What this state is, for history."),
+    note: z.string().max(1000).optional().describe("A note on this state, which history shows."),
     request_id: requestIdSchema,
   }),
   output: checkpointSchema,
