@@ -61,9 +61,9 @@ class Prompt {
   async untilLeft(left: AbortSignal): Promise<void> {
     const cells: string[] = [];
     let wake = (): void => {};
-    let closed = false;
+    const over = new AbortController();
     const leave = (): void => {
-      closed = true;
+      over.abort();
       wake();
     };
     left.addEventListener("abort", leave);
@@ -76,12 +76,12 @@ class Prompt {
       wake();
     });
     this.#show();
-    while (!closed || cells.length > 0) {
+    while (!over.signal.aborted || cells.length > 0) {
       const code = cells.shift();
       if (code === undefined) await new Promise<void>((resolve) => (wake = resolve));
       else if (/^\s*(exit|quit)\s*(\(\s*\))?\s*$/.test(code)) return;
       else if (code.trim() !== "") await this.#run(code, left);
-      if (code !== undefined && cells.length === 0 && !closed) this.#show();
+      if (code !== undefined && cells.length === 0 && !over.signal.aborted) this.#show();
     }
     await this.#output.print("stdout", "\n");
   }
@@ -156,11 +156,10 @@ class TerminalOutput extends Writable {
   readonly print = (to: "stdout" | "stderr", text: string): Promise<boolean> =>
     this.#io.writeBytes(to, Buffer.from(text.replaceAll(/\r?\n/g, "\r\n")));
 
-  override _write(text: string | Uint8Array, _encoding: string, done: (error?: Error) => void): void {
-    this.print("stdout", typeof text === "string" ? text : Buffer.from(text).toString("utf8")).then(
-      () => done(),
-      (error: unknown) => done(error as Error),
-    );
+  /** Echoes of keys: few bytes, so nobody waits for them. */
+  override _write(text: string | Uint8Array, _encoding: string, done: () => void): void {
+    void this.print("stdout", typeof text === "string" ? text : Buffer.from(text).toString("utf8"));
+    done();
   }
 }
 
