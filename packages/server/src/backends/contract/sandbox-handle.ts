@@ -99,6 +99,8 @@ export interface ListeningPort {
   readonly port: number;
   /** As text, such as `0.0.0.0` or `::1`. */
   readonly address: string;
+  /** The process that listens; absent: unknown. */
+  readonly process?: { readonly pid: number; readonly command: string };
 }
 
 export interface SandboxConnection {

@@ -23,6 +23,8 @@ const CONNECT_AGAIN_MS = 25;
 export interface PortAccess {
   isToken(token: string): boolean;
   isPublic(port: number): boolean;
+  /** How often signed links of the port were withdrawn. */
+  linkRound(port: number): number;
 }
 
 export interface OpenPort {
@@ -59,8 +61,10 @@ export class PortVerbs extends Room<ManagerContext> {
     if (facts === undefined && head === undefined) throw notFound(sandboxId);
     if (head?.state === "deleted") throw wasDestroyed(sandboxId);
     const tokenHash = facts?.tokenHash ?? head?.token_hash;
-    const publicPorts = facts?.about.public_ports ?? head?.about?.public_ports ?? [];
+    const about = facts?.about ?? head?.about;
+    const publicPorts = about?.public_ports ?? [];
     return {
+      linkRound: (port) => about?.link_rounds?.[port] ?? 0,
       isPublic: (port) => publicPorts.includes(port),
       isToken: (token) => {
         try {

@@ -39,6 +39,7 @@ export function PortTable({ sandboxId }: { readonly sandboxId: string }): JSX.El
             <tr>
               <th scope="col">Port</th>
               <th scope="col">Address inside</th>
+              <th scope="col">Process</th>
               <th scope="col">Access</th>
             </tr>
           </thead>
@@ -60,7 +61,7 @@ interface PortRowProperties {
 
 /** A private port is opened with a signed link, made when it is clicked: the page's own session does not count there. */
 function PortRow({ listening, onOpen }: PortRowProperties): JSX.Element {
-  const { port, address, url } = listening;
+  const { port, address, process, url } = listening;
   const follow = (event: TargetedMouseEvent<HTMLAnchorElement>): void => {
     if (listening.public || !may("use")) return;
     event.preventDefault();
@@ -74,6 +75,7 @@ function PortRow({ listening, onOpen }: PortRowProperties): JSX.Element {
         </a>
       </td>
       <td class="mono">{address}</td>
+      <td class="mono">{process === null ? "" : `${process.pid} ${process.command.slice(0, 60)}`}</td>
       <td>{listening.public ? "anyone" : "private: a key, a token or a signed link"}</td>
     </tr>
   );

@@ -30,9 +30,13 @@ export class Diversion {
     this.#helper = helper;
     this.#names = names;
     this.ports = { connections, names: names.address().port };
-    this.ended = once(helper, "exit").then(() => {
-      // Nobody is told names whose connections nobody takes.
-      this.#names.close();
+    helper.on("error", () => {});
+    this.ended = new Promise((resolve) => {
+      helper.once("exit", () => {
+        // Nobody is told names whose connections nobody takes.
+        this.#names.close();
+        resolve();
+      });
     });
   }
 
@@ -68,7 +72,8 @@ export class Diversion {
 
 async function started(helper: ChildProcess): Promise<number> {
   const failed = Promise.withResolvers<never>();
-  const fail = (reason: unknown): void => failed.reject(new Error(`the agent cannot take connections: ${reason}`));
+  const fail = (reason: Error | number | null): void =>
+    failed.reject(new Error(`the agent cannot take connections: ${String(reason)}`));
   helper.once("error", fail).once("exit", fail);
   const [message] = (await Promise.race([once(helper, "message"), failed.promise])) as [unknown];
   helper.off("exit", fail);
@@ -90,6 +95,10 @@ async function reply(
   message: Buffer,
   send: (answer: Buffer) => void,
 ): Promise<void> {
-  const answer = await guard?.then((found) => found.answer(message)).catch(() => undefined);
-  if (answer !== undefined) send(answer);
+  try {
+    const answer = await (await guard)?.answer(message);
+    if (answer !== undefined) send(answer);
+  } catch {
+    // The sandbox has ended, or the server closes.
+  }
 }
