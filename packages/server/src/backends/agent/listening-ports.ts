@@ -30,7 +30,8 @@ async function readTable(files: SandboxFiles, path: string): Promise<string> {
 
 /**
  * With the processes that have the sockets, as far as their descriptors can be read: `list` lists a folder with the
- * rights of a process's user. Of several, the one that was started first.
+ * rights of a process's user. gVisor shows the agent only those of root's processes. Of several, the one that was
+ * started first.
  */
 export async function withProcesses(
   sockets: readonly ListeningSocket[],
