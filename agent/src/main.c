@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "connection.h"
+#include "divert.h"
 #include "drain.h"
 #include "heartbeat.h"
 #include "inbox.h"
@@ -77,6 +78,8 @@ static int grow_pipes(void) {
 int main(int count, char **arguments) {
     if (count == 2 && strcmp(arguments[1], "grow-pipe") == 0) return grow_pipes();
     if (count > 2 && strcmp(arguments[1], "read-only") == 0) return run_read_only(arguments + 2);
+    /* The second argument says whose it is. */
+    if (count == 3 && strcmp(arguments[1], "divert") == 0) return run_divert();
     prepare();
     for (;;) {
         bool more_requests = inbox_serve();

@@ -23,18 +23,20 @@ with zipfile.ZipFile(sys.argv[1], "w") as wheel:
 `;
 
 /**
- * A package index, a npm registry, a git repository, a Debian mirror and web pages on loopback, under names that end in
- * `.test`, which its own nameserver knows.
+ * A package index, a npm registry, a git repository, a Debian mirror and web pages at an address of this machine, under
+ * names that end in `.test`, which its own nameserver knows.
  */
 export class SmallInternet {
-  readonly names = new NameServer((name) => (name.endsWith(".test") ? "127.0.0.1" : undefined));
+  readonly names = new NameServer((name) => (name.endsWith(".test") ? this.#address : undefined));
+  readonly #address: string;
   readonly #folder: string;
   readonly #files = new Map<string, Buffer>();
   #plain: Server | undefined;
   #secure: Server | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, address = "127.0.0.1") {
     this.#folder = folder;
+    this.#address = address;
   }
 
   get port(): number {
@@ -58,8 +60,8 @@ export class SmallInternet {
     this.#files.set("web.test/", Buffer.from("hello from the web\n"));
     const serve = (request: IncomingMessage, response: ServerResponse): void => this.#serve(request, response);
     const [key, cert] = await Promise.all([readFile(join(this.#folder, "key.pem")), this.certificate]);
-    this.#plain = createServer(serve).listen(0, "127.0.0.1");
-    this.#secure = createSecureServer({ key, cert }, serve).listen(0, "127.0.0.1");
+    this.#plain = createServer(serve).listen(0, this.#address);
+    this.#secure = createSecureServer({ key, cert }, serve).listen(0, this.#address);
     await Promise.all([once(this.#plain, "listening"), once(this.#secure, "listening")]);
   }
 
@@ -73,7 +75,8 @@ export class SmallInternet {
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     const host = (request.headers.host ?? "").split(":")[0] ?? "";
-    const path = decodeURIComponent((request.url ?? "").split("?")[0] ?? "");
+    // apt asks for /./Packages.
+    const path = decodeURIComponent(new URL(request.url ?? "", "http://x").pathname);
     const found = this.#files.get(host + path) ?? this.#dynamic(host + path);
     response.statusCode = found === undefined ? 404 : 200;
     if (path.endsWith("/")) response.setHeader("content-type", "text/html");

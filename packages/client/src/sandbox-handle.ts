@@ -114,6 +114,11 @@ export class SandboxHandle {
     return fromWire(await this.client.call("createPortLink", input, options));
   }
 
+  /** Ends all URLs of {@link portUrl} for a port. Open connections stay. */
+  async withdrawPortUrls(port: number, options: CallOptions = {}): Promise<void> {
+    await this.calls.call("withdrawPortLinks", { ...this.target, query: { port } }, options);
+  }
+
   /** Its current memory, disk and CPU use. */
   async stats(options: CallOptions = {}): Promise<SandboxStats> {
     return fromWire(await this.calls.call("sandboxStats", this.target, options));

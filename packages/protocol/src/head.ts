@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { placementSchema } from "./http/sandbox-record.ts";
 import { maxLossSchema } from "./max-loss.ts";
-import { portsSchema } from "./port.ts";
+import { linkRoundsSchema, portsSchema } from "./port.ts";
 import { storedRetentionSchema } from "./retention.ts";
 import {
   storedCountSchema,
@@ -117,6 +117,8 @@ export const aboutSchema = z.looseObject({
   encryption: encryptionSchema.nullable().default(null),
   /** Ports that anyone may open through their preview URL; an unreadable list makes none public. */
   public_ports: portsSchema.default([]).catch([]),
+  /** By port, how often its signed links were withdrawn; absent: never. */
+  link_rounds: linkRoundsSchema.optional().catch(undefined),
 });
 
 const headTimesSchema = z.looseObject({

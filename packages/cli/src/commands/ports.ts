@@ -13,10 +13,11 @@ export const portsCommand = defineCommand({
     const items = await sandbox.ports();
     run.print({ items }, () =>
       formatTable([
-        ["PORT", "ADDRESS", "ACCESS", "URL"],
+        ["PORT", "ADDRESS", "PROCESS", "ACCESS", "URL"],
         ...items.map((item) => [
           String(item.port),
           visible(item.address),
+          item.process === null ? "-" : `${item.process.pid} ${visible(item.process.command).slice(0, 40)}`,
           item.public ? "public" : "private",
           item.url,
         ]),

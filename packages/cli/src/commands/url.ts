@@ -11,21 +11,35 @@ export const urlCommand = defineCommand({
     "sandboxer url web 8000 --expires 1h",
     "sandboxer url web 8000 --public",
     "sandboxer url web 8000 --private",
+    "sandboxer url web 8000 --withdraw",
   ],
   details:
     "Anyone with the URL can open the port until it expires. A paused sandbox is resumed by the first request.\n" +
-    "With --public the URL has no signature and no end. --private ends that; links that were signed before still work.",
+    "With --public the URL has no signature and no end. --private ends that; links that were signed before still work.\n" +
+    "--withdraw ends all links to the port. Connections that are open stay.",
   options: (command) =>
     command
       .addOption(
         new Option("--expires <DURATION>", "how long the URL works, up to 30d (default 1h)").argParser(duration),
       )
       .addOption(new Option("--public", "let anyone open the port from now on").conflicts(["private", "expires"]))
-      .addOption(new Option("--private", "require a key, a token or a signed URL again")),
+      .addOption(new Option("--private", "require a key, a token or a signed URL again"))
+      .addOption(
+        new Option("--withdraw", "end all links to the port, and print none").conflicts([
+          "public",
+          "private",
+          "expires",
+        ]),
+      ),
   async run(run) {
     const client = await run.client();
     const { id, public_ports: before } = await findSandbox(client, run.argument(0));
     const port = portOf(run.argument(1));
+    if (run.flag("withdraw")) {
+      await client.call("withdrawPortLinks", { params: { id }, query: { port } });
+      run.print({ withdrawn: port }, () => `All links to port ${port} are withdrawn.\n`);
+      return;
+    }
     const others = before.filter((each) => each !== port);
     if (run.flag("public") || run.flag("private")) {
       const body = { public_ports: run.flag("public") ? [...others, port] : others };

@@ -80,6 +80,7 @@ export const ROUTE_TABLE = {
   uploadTree: { method: "PUT", path: "/v1/sandboxes/{id}/tree", contentType: "application/x-tar" },
   listPorts: { method: "GET", path: "/v1/sandboxes/{id}/ports" },
   createPortLink: { method: "POST", path: "/v1/sandboxes/{id}/port-links", repeatable: true },
+  withdrawPortLinks: { method: "DELETE", path: "/v1/sandboxes/{id}/port-links" },
   createSnapshot: { method: "POST", path: "/v1/sandboxes/{id}/snapshot", idempotent: true },
   listSnapshots: { method: "GET", path: "/v1/snapshots" },
   getSnapshot: { method: "GET", path: "/v1/snapshots/{id}" },

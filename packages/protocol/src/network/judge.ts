@@ -36,6 +36,18 @@ export class NetworkJudge {
       return ALLOWED;
     return { allowed: false, rule: "not in allow" };
   }
+
+  /** The same for a question about a name, which has no port: it is allowed if some port could be. */
+  judgeHost(to: Omit<Destination, "port">): Verdict {
+    if (typeof this.policy === "string") return this.judge({ ...to, port: 0 });
+    const deny = this.#deny.filter(({ port }) => port === undefined);
+    const at = { ...to, port: 0 };
+    const denied = deny.find((entry) => matches(entry, at));
+    if (denied !== undefined) return { allowed: false, rule: `deny ${denied.text}` };
+    const anyPort = this.#allow?.map(({ text, host }) => ({ text, host }));
+    if (anyPort === undefined || anyPort.some((entry) => matches(entry, at) || couldMatch(entry, at))) return ALLOWED;
+    return { allowed: false, rule: "not in allow" };
+  }
 }
 
 function couldMatch({ host, port }: NetworkEntry, to: Destination): boolean {

@@ -5,6 +5,7 @@ import type { SnapshotPayload, PreparedState } from "./contract/saved-state.ts";
 
 export type * from "./contract/sandbox-request.ts";
 export type * from "./contract/sandbox-handle.ts";
+export type * from "./contract/network-guard.ts";
 export type * from "./contract/sandbox-process.ts";
 export type * from "./contract/sandbox-files.ts";
 export type * from "./contract/saved-state.ts";

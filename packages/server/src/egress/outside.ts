@@ -9,6 +9,8 @@ import {
   parseRange,
   type IpAddress,
 } from "@sandboxer/protocol";
+import { askNameserver } from "./ask-nameserver.ts";
+import type { Question } from "./dns-message.ts";
 import { nameserverResolver, type Resolve } from "./resolver.ts";
 
 export interface OutsideOptions {
@@ -40,6 +42,8 @@ export interface Target {
   /** As the program wrote it: a name, or an address. */
   readonly host: string;
   readonly port: number;
+  /** The address of the host that the program chose; absent: any that the server finds. */
+  readonly address?: string;
 }
 
 export interface Dialed {
@@ -55,11 +59,13 @@ export const PRIVATE_RULE = "private address";
 /** The network around this server, as far as sandboxes may reach it. Shared by all sandboxes. */
 export class Outside {
   readonly #allowed: readonly ReturnType<typeof parseRange>[];
+  readonly #nameservers: readonly string[];
   readonly #resolve: Resolve;
   readonly #ownAddresses: () => readonly string[];
 
   constructor(options: OutsideOptions = {}) {
     this.#allowed = (options.allowed ?? []).map((text) => parseRange(text));
+    this.#nameservers = options.nameservers ?? [];
     this.#resolve = options.resolve ?? nameserverResolver(options.nameservers);
     this.#ownAddresses = options.ownAddresses ?? interfaceAddresses;
   }
@@ -68,13 +74,14 @@ export class Outside {
    * Connects to the first address of a host that is allowed and answers. The address that was checked is the one that
    * is connected to: the name is not resolved again.
    */
-  async dial({ host, port }: Target, judge: NetworkJudge, signal: AbortSignal): Promise<Dialed> {
+  async dial({ host, port, address: chosen }: Target, judge: NetworkJudge, signal: AbortSignal): Promise<Dialed> {
     const name = hostName(host);
     if (name === undefined) throw new UnreachableError(`${JSON.stringify(host.slice(0, 100))} is not a host`);
     const literal = parseAddress(name);
     const before = judge.judge({ name, port, ...(literal === undefined ? {} : { address: literal }) });
     if (!before.allowed) throw new RefusedError(before.rule);
-    const texts = literal === undefined ? await this.#addressesOf(name) : [name];
+    const known = literal === undefined ? chosen : name;
+    const texts = known === undefined ? await this.addressesOf(name) : [known];
     signal.throwIfAborted();
     const allowed = texts.slice(0, MAX_ADDRESSES).map((text) => this.#checked(text, { name, port }, judge));
     const usable = allowed.flatMap((each) => (each instanceof RefusedError ? [] : [each]));
@@ -101,6 +108,11 @@ export class Outside {
     return isOwn ? "address of the server" : undefined;
   }
 
+  /** A nameserver's own answer. It may hold anything but addresses of the name. */
+  ask(question: Question): Promise<Buffer> {
+    return askNameserver(question, this.#nameservers);
+  }
+
   #checked(
     text: string,
     to: { readonly name: string; readonly port: number },
@@ -114,11 +126,12 @@ export class Outside {
     return verdict.allowed ? { text, address } : new RefusedError(verdict.rule, text);
   }
 
-  async #addressesOf(name: string): Promise<readonly string[]> {
+  /** Unchecked. */
+  async addressesOf(name: string): Promise<readonly string[]> {
     try {
       return await this.#resolve(name);
     } catch (error) {
-      throw new UnreachableError(`cannot resolve ${name}: ${reasonOf(error)}`);
+      throw new UnreachableError(`cannot resolve ${name}: ${reasonOf(error)}`, { cause: error });
     }
   }
 }

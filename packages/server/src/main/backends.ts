@@ -133,6 +133,7 @@ async function prepareGvisorBackend(
         network,
         rootInside: config.rootInside.gvisor,
         networkMode: networkModeOf(config),
+        networkAllowed: config.networkAllow,
         // A server that hangs cannot freeze anything; the agents then do, before others may take over.
         heartbeatMs: heartbeatMs(config),
         dozeAfterMs: config.dozeAfterMs,
@@ -181,7 +182,7 @@ async function networkSupport(
   const support = await probeNetwork(engineVersion, config.searchPath);
   const instead = mode === "auto" ? "They use the proxy." : "";
   const [state, message] = support.ok
-    ? (["done", "Sandboxes with network open get a network of their own"] as const)
+    ? (["done", "Sandboxes with a network get one of their own"] as const)
     : ([
         "failed",
         `Sandboxes cannot have networks of their own: ${support.reason}. ${instead || support.remedy}`,

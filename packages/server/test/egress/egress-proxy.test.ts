@@ -4,13 +4,14 @@ import { createServer, type AddressInfo, type Server, type Socket } from "node:n
 import { type Duplex, duplexPair } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NetworkPolicy } from "@sandboxer/protocol";
-import { EgressProxy, type Refusal } from "../../src/egress/egress-proxy.ts";
+import { Egress, type Refusal } from "../../src/egress/egress.ts";
+import { EgressProxy } from "../../src/egress/egress-proxy.ts";
 import { Outside, type OutsideOptions } from "../../src/egress/outside.ts";
 
 const servers: (Server | HttpServer)[] = [];
-const proxies: EgressProxy[] = [];
+const opened: Egress[] = [];
 afterEach(() => {
-  for (const proxy of proxies.splice(0)) proxy.close();
+  for (const egress of opened.splice(0)) egress.close();
   for (const server of servers.splice(0)) server.close();
 });
 
@@ -37,13 +38,13 @@ async function webServer(): Promise<{ port: number; seen: { url: string; headers
 
 interface Setup {
   readonly dial: () => Duplex;
-  readonly proxy: EgressProxy;
+  readonly egress: Egress;
   readonly refused: Refusal[];
 }
 
 function open(policy: NetworkPolicy, outside: OutsideOptions = {}, headTimeoutMs?: number): Setup {
   const refused: Refusal[] = [];
-  const proxy = new EgressProxy({
+  const egress = new Egress({
     policy,
     outside: new Outside({
       allowed: ["127.0.0.0/8"],
@@ -52,9 +53,9 @@ function open(policy: NetworkPolicy, outside: OutsideOptions = {}, headTimeoutMs
       ...outside,
     }),
     onRefused: (refusal) => refused.push(refusal),
-    ...(headTimeoutMs === undefined ? {} : { headTimeoutMs }),
   });
-  proxies.push(proxy);
+  const proxy = new EgressProxy(egress, headTimeoutMs);
+  opened.push(egress);
   const dial = (): Duplex => {
     const [inside, far] = duplexPair();
     for (const end of [inside, far]) end.on("error", () => {});
@@ -71,7 +72,7 @@ function open(policy: NetworkPolicy, outside: OutsideOptions = {}, headTimeoutMs
     });
     return inside;
   };
-  return { dial, proxy, refused };
+  return { dial, egress, refused };
 }
 
 /** Everything that arrives, until a text is in it or the connection ends. */
@@ -149,9 +150,9 @@ describe("plain HTTP", () => {
   });
 
   test("a program that sends no request is disconnected", async () => {
-    const { dial, proxy } = open("open", {}, 20);
+    const { dial, egress } = open("open", {}, 20);
     await once(dial().resume(), "close");
-    await expect.poll(() => proxy.figures.openConnections).toBe(0);
+    await expect.poll(() => egress.figures.openConnections).toBe(0);
   });
 });
 
@@ -167,9 +168,9 @@ describe("CONNECT", () => {
     expect(await read(stream, "first")).toContain("HTTP/1.1 200 Connection established");
     stream.end("second");
     expect(await read(stream)).toBe("second");
-    await expect.poll(() => setup.proxy.figures.openConnections).toBe(0);
-    expect(setup.proxy.figures.sentBytes).toBeGreaterThan(50);
-    expect(setup.proxy.figures.receivedBytes).toBeGreaterThan(50);
+    await expect.poll(() => setup.egress.figures.openConnections).toBe(0);
+    expect(setup.egress.figures.sentBytes).toBeGreaterThan(50);
+    expect(setup.egress.figures.receivedBytes).toBeGreaterThan(50);
   });
 
   test("a server that speaks first is heard under every policy", async () => {
@@ -254,7 +255,7 @@ describe("CONNECT", () => {
       await read(stream, "hi");
     }
     const ended = once(first.resume(), "close");
-    setup.proxy.setPolicy({ allow: ["b.example"] });
+    setup.egress.setPolicy({ allow: ["b.example"] });
     await ended;
     second.write("still");
     expect(await read(second, "still")).toBe("still");

@@ -4,7 +4,7 @@ import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, type TestContext } from "vitest";
 import { startDockerRegistry, type RunningRegistry } from "../../../../test/kit/services/docker-registry.ts";
-import { ImageLibrary } from "../../src/images/image-library.ts";
+import type { ImageLibrary } from "../../src/images/image-library.ts";
 import { newRequest } from "../backends/contract/context.ts";
 import { countAbove, run, start } from "../backends/contract/programs.ts";
 import { findBusybox, makeBusyboxRoot } from "../backends/gvisor/support/busybox.ts";
@@ -12,6 +12,7 @@ import { copyImage } from "../backends/gvisor/support/copy-image.ts";
 import { describeGvisor } from "../backends/gvisor/support/describe-gvisor.ts";
 import { GvisorFixture } from "../backends/gvisor/support/fixture.ts";
 import { openGvisor } from "../backends/gvisor/support/open-backend.ts";
+import { registryLibrary } from "./support/registry-library.ts";
 
 const NEEDED = ["docker-registry", "skopeo", "umoci"];
 const shell = (code: string): readonly string[] => ["sh", "-c", code];
@@ -34,22 +35,7 @@ describeGvisor("images of a registry", (engine) => {
     images = library(join(work, "images"));
     return { images };
   });
-  const library = (folder: string): ImageLibrary =>
-    new ImageLibrary({
-      folder,
-      defaultRegistry: registry?.host ?? "none.invalid",
-      maxBytes: 1e9,
-      registries: {
-        credentials: {
-          secretNames: new Map(),
-          secrets: { resolve: () => Promise.reject(new Error()) },
-          searchPath: "",
-        },
-        insecure: [registry?.host ?? "none.invalid"],
-        mirrors: new Map(),
-        allowed: [],
-      },
-    });
+  const library = (folder: string): ImageLibrary => registryLibrary(folder, registry?.host ?? "none.invalid");
 
   /** Two layers: the second changes, adds and removes files of the first. */
   const push = async (version: string, packing: "gzip" | "zstd"): Promise<void> => {

@@ -13,6 +13,10 @@ const listeningPortSchema = z
   .object({
     port: portSchema,
     address: z.string().meta({ description: "The address inside that the program listens on." }),
+    process: z
+      .object({ pid: z.number().int(), command: z.string() })
+      .nullable()
+      .meta({ description: "The process that listens. null: unknown." }),
     public: z.boolean().meta({ description: "Whether anyone may open the URL." }),
     url: z.string().meta({ description: "Where a browser opens the port." }),
   })
@@ -50,5 +54,15 @@ export const PORT_ROUTES = {
     }),
     status: 200,
     response: portLinkSchema,
+  }),
+  withdrawPortLinks: route({
+    method: "DELETE",
+    path: "/v1/sandboxes/{id}/port-links",
+    summary: "Withdraw all signed URLs of a port of a sandbox, and the cookies of browsers that opened one.",
+    tag,
+    scope: "use",
+    params: sandboxParams,
+    query: z.object({ port: z.coerce.number().pipe(portSchema) }),
+    status: 204,
   }),
 } as const;

@@ -10,7 +10,7 @@ import type {
 } from "../backend.ts";
 import type { AgentClient } from "./agent-client.ts";
 import type { AgentFiles } from "./agent-files.ts";
-import { readListeningPorts } from "./listening-ports.ts";
+import { readListeningPorts, withProcesses } from "./listening-ports.ts";
 
 export const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
 export const OUT_OF_MEMORY: SandboxEnd = {
@@ -61,7 +61,10 @@ export abstract class AgentSandbox {
   /** Those of programs, not those that the agent has for the host. */
   async listeningPorts(): Promise<readonly ListeningPort[]> {
     const ports = await readListeningPorts(this.rootFiles);
-    return ports.filter(({ port }) => !this.#agent.serves(port));
+    const ofPrograms = ports.filter(({ port }) => !this.#agent.serves(port));
+    if (ofPrograms.length === 0) return [];
+    const list = (path: string, uid: number) => (uid === 0 ? this.rootFiles : this.files).list(path);
+    return withProcesses(ofPrograms, await this.processTable(), list);
   }
 
   listen(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number> {

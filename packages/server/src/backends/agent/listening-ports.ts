@@ -1,14 +1,19 @@
-import type { ListeningPort, SandboxFiles } from "../backend.ts";
+import type { FileEntry, ListeningPort, ProcessTableEntry, SandboxFiles } from "../backend.ts";
 
 /** Rows have about 150 bytes; more than thousands of sockets are cut. */
 const MAX_TABLE_BYTES = 1024 * 1024;
 const LISTENING = "0A";
+/** More are not looked into. */
+const MAX_PROCESSES = 64;
 
-/**
- * Reads the kernel's tables of sockets inside a sandbox. A missing table has no sockets. The tables do not name
- * processes, and the agent may not look into the descriptors of others.
- */
-export async function readListeningPorts(files: SandboxFiles): Promise<ListeningPort[]> {
+/** A socket as the kernel's tables have it: they name no process. */
+export interface ListeningSocket extends ListeningPort {
+  /** Absent: unknown. */
+  readonly inode?: string;
+}
+
+/** Reads the kernel's tables of sockets inside a sandbox. A missing table has no sockets. */
+export async function readListeningPorts(files: SandboxFiles): Promise<ListeningSocket[]> {
   const tables = await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map((path) => readTable(files, path)));
   return tables.flatMap(parseSocketTable).toSorted((left, right) => left.port - right.port);
 }
@@ -23,13 +28,49 @@ async function readTable(files: SandboxFiles, path: string): Promise<string> {
   return Buffer.concat(chunks).toString("latin1");
 }
 
+/**
+ * With the processes that have the sockets, as far as their descriptors can be read: `list` lists a folder with the
+ * rights of a process's user. gVisor shows the agent only those of root's processes. Of several, the one that was
+ * started first.
+ */
+export async function withProcesses(
+  sockets: readonly ListeningSocket[],
+  processes: readonly ProcessTableEntry[],
+  list: (path: string, uid: number) => Promise<readonly Pick<FileEntry, "linkTarget">[]>,
+): Promise<ListeningPort[]> {
+  const holders = new Map<string, ProcessTableEntry>();
+  const looked = sockets.some(({ inode }) => inode !== undefined) ? processes.slice(0, MAX_PROCESSES) : [];
+  const found = await Promise.all(
+    looked.map(async (process) => ({
+      process,
+      files: await list(`/proc/${process.pid}/fd`, process.uid).catch(() => []),
+    })),
+  );
+  for (const { process, files } of found) {
+    for (const { linkTarget } of files) {
+      const inode = /^socket:\[(\d+)\]$/.exec(linkTarget ?? "")?.[1];
+      if (inode !== undefined && !holders.has(inode)) holders.set(inode, process);
+    }
+  }
+  return sockets.map(({ inode, ...port }) => {
+    const holder = inode === undefined ? undefined : holders.get(inode);
+    return holder === undefined ? port : { ...port, process: { pid: holder.pid, command: holder.command } };
+  });
+}
+
 /** The listening sockets of a table such as `/proc/net/tcp`. Lines of another form are skipped. */
-export function parseSocketTable(table: string): ListeningPort[] {
+export function parseSocketTable(table: string): ListeningSocket[] {
   return table.split("\n").flatMap((line) => {
-    const [, local = "", , state] = line.trim().split(/\s+/);
+    const [, local = "", , state, , , , , , inode = "0"] = line.trim().split(/\s+/);
     const [, address = "", port = ""] = /^((?:[0-9A-F]{8}){1,4}):([0-9A-F]{4})$/.exec(local) ?? [];
     return state === LISTENING && address !== ""
-      ? [{ port: Number.parseInt(port, 16), address: addressText(address) }]
+      ? [
+          {
+            port: Number.parseInt(port, 16),
+            address: addressText(address),
+            ...(/^[1-9]\d*$/.test(inode) ? { inode } : {}),
+          },
+        ]
       : [];
   });
 }

@@ -15,9 +15,9 @@ type Inside = Pick<AgentClient, "rootFiles" | "users" | "becomeUser">;
  */
 export async function prepareUserSpace(agent: Inside, isOurs: boolean): Promise<void> {
   const { rootFiles: files, users } = agent;
-  const rootOpened = files.set("/", { mode: 0o1777 });
-  if (!isOurs || !users.areDefault) await prepareFolders(agent, isOurs);
-  await rootOpened;
+  const isReady = isOurs && users.areDefault;
+  // Together: an agent that ends fails both, and neither failure may go unheard.
+  await Promise.all([files.set("/", { mode: 0o1777 }), isReady ? undefined : prepareFolders(agent, isOurs)]);
 }
 
 async function prepareFolders(agent: Inside, isOurs: boolean): Promise<void> {

@@ -1,5 +1,6 @@
 import type { NetworkPolicy } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
+import type { NetworkGuard } from "./network-guard.ts";
 import type { ExecCommand, SandboxProcess, ProcessTableEntry } from "./sandbox-process.ts";
 import type { SandboxFiles, RawFiles } from "./sandbox-files.ts";
 import type { SnapshotOptions, SnapshotPayload } from "./saved-state.ts";
@@ -51,8 +52,11 @@ export interface SandboxHandle {
    * the outside through `listen` and the server's proxy.
    */
   readonly ownNetwork?: boolean;
-  /** With a network of its own: changes the policy, or refuses as `not_supported`. Absent: it cannot. */
-  setNetwork?(policy: NetworkPolicy): Promise<void>;
+  /**
+   * With a network of its own: applies a policy to new and open connections. Called first before programs need the
+   * network; until then nothing gets through. Absent: the backend applies the policy of the request for good.
+   */
+  setNetwork?(policy: NetworkPolicy, guard: NetworkGuard): Promise<void>;
 
   /**
    * Saves the sandbox into the empty folder `into`. With `leaveRunning` it continues at once; without, it stays frozen
@@ -95,6 +99,8 @@ export interface ListeningPort {
   readonly port: number;
   /** As text, such as `0.0.0.0` or `::1`. */
   readonly address: string;
+  /** The process that listens; absent: unknown. */
+  readonly process?: { readonly pid: number; readonly command: string };
 }
 
 export interface SandboxConnection {

@@ -1,12 +1,14 @@
 import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { NetworkPolicy } from "@sandboxer/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
 import { saveFilesystem } from "../agent/save-filesystem.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type {
   AcquireRequest,
+  NetworkGuard,
   SandboxEnd,
   SandboxHandle,
   SandboxStats,
@@ -149,6 +151,10 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
 
   get ownNetwork(): boolean {
     return this.#parts.network?.connected === true;
+  }
+
+  async setNetwork(policy: NetworkPolicy, guard: NetworkGuard): Promise<void> {
+    await this.#parts.network?.setPolicy(policy, guard);
   }
 
   get dozing(): boolean {

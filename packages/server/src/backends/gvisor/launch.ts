@@ -15,7 +15,7 @@ import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.
 import type { Engine, EngineTraits } from "./engine.ts";
 import { GvisorSandbox } from "./gvisor-sandbox.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
-import { hostNameservers, writeResolverFile } from "./network/nameservers.ts";
+import { writeResolverFile } from "./network/resolver-file.ts";
 import type { ServerNetwork } from "./network/server-network.ts";
 import { withNetworkNamespace } from "./oci-spec.ts";
 import type { RootFilesystemDefaults } from "./root-filesystem/root-filesystem.ts";
@@ -82,7 +82,8 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   const cgroup =
     cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
   const hasStack = plan.requirements.network !== "none";
-  const network = hasStack ? pad.network?.sandboxNetwork(containerId, plan.connected) : undefined;
+  const policy = plan.connected ? plan.request.spec.network : undefined;
+  const network = hasStack ? pad.network?.sandboxNetwork(containerId, policy) : undefined;
   const spec = plan.spec(cgroup?.path);
   const runsc = new Runsc({
     path: pad.engine.path,
@@ -219,7 +220,7 @@ async function firstWords(
       await agent.start(waiting);
       await prepareUserSpace(agent, plan.requirements.root_filesystem.kind === "host");
     } else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
-    if (plan.connected) await writeResolverFile(agent.rootFiles, await hostNameservers());
+    if (plan.connected) await writeResolverFile(agent.rootFiles);
     await sandbox.watch();
   } catch (error) {
     await sandbox.destroy();

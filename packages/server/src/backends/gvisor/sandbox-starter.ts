@@ -12,8 +12,8 @@ import type { CgroupVersion } from "./cgroups.ts";
 import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
 import { checkRequirements, ImageRequirements, isMadeBy, OVERLAY } from "./image-requirements.ts";
 import { launch, type Launch } from "./launch.ts";
-import { needsProxy, networkIsOff, type NetworkMode } from "../network-mode.ts";
-import { findNetworkTools, notSupported, type NetworkSupport } from "./network/network-support.ts";
+import { networkIsOff, type NetworkMode } from "../network-mode.ts";
+import { findNetworkTools, notSupported, type NetworkSupport, type NetworkTools } from "./network/network-support.ts";
 import { ServerNetwork } from "./network/server-network.ts";
 import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
 import { ImageResolver } from "./root-filesystem/resolve-image.ts";
@@ -53,7 +53,8 @@ export interface StarterOptions {
   readonly dozeAfterMs?: number;
   /** Whether programs may run as root inside; absent: no. */
   readonly rootInside?: boolean;
-  /** Absent: it is not allowed. */
+  /** Private networks that sandboxes may reach, as CIDRs; absent: none. */
+  readonly networkAllowed?: readonly string[];
   /** Whether this machine can give sandboxes networks of their own; absent: it cannot. */
   readonly network?: NetworkSupport | undefined;
   /** Absent: auto. */
@@ -111,7 +112,12 @@ export class SandboxStarter {
     this.networkMode = options.networkMode ?? "auto";
     const tools = options.network?.ok ? options.network.tools : findNetworkTools(options.searchPath ?? USUAL_FOLDERS);
     const { ip, nft = "nft" } = tools;
-    this.#network = ip === undefined ? undefined : new ServerNetwork({ ip, nft }, options.runDirectory);
+    this.#network = ip === undefined ? undefined : this.#serverNetwork({ ip, nft });
+  }
+
+  #serverNetwork(tools: NetworkTools): ServerNetwork {
+    const { runDirectory, networkAllowed: allowed = [] } = this.#options;
+    return new ServerNetwork({ tools, runDirectory, agentPath: this.#machine.agent.path, allowed });
   }
 
   /** Whether programs may run as root: only where they cannot write to folders of the host. */
@@ -138,13 +144,12 @@ export class SandboxStarter {
     if (this.networkMode !== "namespace") return;
     const { network } = this.#options;
     if (network?.ok !== true) throw notSupported(network ?? NO_NAMESPACES);
-    if (typeof policy !== "string") throw needsProxy("the firewall of network namespaces cannot apply lists");
   }
 
   /** Whether a new sandbox gets a network of its own, which the proxy then leaves alone. */
   ownsNetwork(policy: NetworkPolicy): boolean {
     const may = this.networkMode === "namespace" || this.networkMode === "auto";
-    return may && policy === "open" && this.#options.network?.ok === true;
+    return may && policy !== "none" && this.#options.network?.ok === true;
   }
 
   /** The root filesystem that a request asks for; the caller releases it. */
@@ -261,8 +266,8 @@ export class SandboxStarter {
     }
   }
 
-  close(): Promise<void> {
-    return this.#pipes.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#pipes.close(), this.#network?.close()]);
   }
 
   get #engine(): Engine {

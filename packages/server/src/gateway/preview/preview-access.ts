@@ -92,13 +92,15 @@ export class PreviewAccess {
     target: PreviewTarget,
     access: PortAccess | undefined,
   ): Admission | undefined {
-    const link = this.#links.check(query.get(SIGNATURE_PARAMETER) ?? undefined, target);
+    const round = access?.linkRound(target.port) ?? 0;
+    const link = this.#links.check(query.get(SIGNATURE_PARAMETER) ?? undefined, target, round);
     if (link !== undefined) return { by: "link", who: NOBODY, signature: link };
     const tokens = [query.get(TOKEN_PARAMETER), headers[TOKEN_HEADER], bearerOf(headers.authorization)];
     const hasToken = tokens.some((token) => typeof token === "string" && token !== "" && access?.isToken(token));
     if (hasToken) return { by: "token", who: NOBODY };
     const cookies = readPreviewCookies(headers.cookie);
-    if (cookies.some((cookie) => this.#links.check(cookie, target) !== undefined)) return { by: "cookie", who: NOBODY };
+    if (cookies.some((cookie) => this.#links.check(cookie, target, round) !== undefined))
+      return { by: "cookie", who: NOBODY };
     if (access === undefined) return undefined;
     const isOpen = access.isPublic(target.port) || this.#rules?.isOpen(headers, target.sandboxId, access.labels);
     return isOpen === true ? { by: "public", who: NOBODY } : undefined;
@@ -142,7 +144,9 @@ export class PreviewAccess {
 
   #stranger(query: URLSearchParams): SandboxerError {
     const wasLink = query.has(SIGNATURE_PARAMETER) || query.has(TOKEN_PARAMETER);
-    const message = wasLink ? "This link has expired, or is for another port." : "This preview is private.";
+    const message = wasLink
+      ? "This link has expired, was withdrawn, or is for another port."
+      : "This preview is private.";
     return new SandboxerError("unauthorized", message, {
       hint: "Ask its owner for a link: `sandboxer url SANDBOX PORT --expires 1h`. Programs send an API key as `Authorization: Bearer KEY`.",
     });

@@ -90,7 +90,7 @@ export class Previews {
       const { shown, admission, access } = await this.#admit(request, asked);
       // Nothing would end what is begun for a client that has disconnected.
       if (answer.destroyed) return;
-      if (this.#redirected(request, answer, asked, shown, admission)) return;
+      if (this.#redirected(request, answer, asked, { shown, admission, access })) return;
       const release = this.#places.take(asked.target.sandboxId);
       answer.once("close", release);
       const gone = new AbortController();
@@ -183,13 +183,12 @@ export class Previews {
     request: IncomingMessage,
     answer: ServerResponse,
     { way, target, path, query }: Asked,
-    shown: AccessRequest,
-    { by, signature }: Admission,
+    { shown, admission: { by, signature }, access }: Admitted,
   ): boolean {
     if (way !== "host" || !hasCredentials(query) || !isNavigation(request)) return false;
     if (by !== "link" && by !== "token") return false;
     const endsAt = Math.floor(Date.now() / 1000) + COOKIE_SECONDS;
-    const cookie = signature ?? this.#options.links.sign(target, endsAt);
+    const cookie = signature ?? this.#options.links.sign(target, endsAt, access?.linkRound(target.port) ?? 0);
     const clean = (path.split("?", 1)[0] ?? "/").replace(/^[/\\]+/, "/") + withoutCredentials(query);
     answer.writeHead(303, {
       location: clean,

@@ -13,7 +13,8 @@ export interface Signature {
 
 /**
  * Signatures that open one port of one sandbox until a time. They are made with the secret that the servers of a store
- * share, so that every server accepts those of the others. A signature cannot be withdrawn before its end.
+ * share, so that every server accepts those of the others. Those of a port are withdrawn together: each time a new round
+ * of signatures begins, which the sandbox's record counts.
  */
 export class SignedLinks {
   readonly #secret: () => PeerSecret | undefined;
@@ -22,21 +23,21 @@ export class SignedLinks {
     this.#secret = secret;
   }
 
-  sign(target: PreviewTarget, endsAt: number): Signature {
+  sign(target: PreviewTarget, endsAt: number, round: number): Signature {
     const secret = this.#secret();
     if (secret === undefined) throw new SandboxerError("starting", "The server is starting.");
-    return { text: `${endsAt}.${secret.proofOf(signedText(target, endsAt))}`, endsAt };
+    return { text: `${endsAt}.${secret.proofOf(signedText(target, endsAt, round))}`, endsAt };
   }
 
-  /** Undefined if the text is no signature for this port, or has ended. */
-  check(text: string | undefined, target: PreviewTarget): Signature | undefined {
+  /** Undefined if the text is no signature for this port, has ended, or was withdrawn. */
+  check(text: string | undefined, target: PreviewTarget, round: number): Signature | undefined {
     const [, seconds = "", proof = ""] = /^(\d{10,11})\.([0-9a-f]{64})$/.exec(text ?? "") ?? [];
     const endsAt = Number(seconds);
     if (text === undefined || proof === "" || endsAt * 1000 <= Date.now()) return undefined;
-    return this.#secret()?.isProof(proof, signedText(target, endsAt)) === true ? { text, endsAt } : undefined;
+    return this.#secret()?.isProof(proof, signedText(target, endsAt, round)) === true ? { text, endsAt } : undefined;
   }
 }
 
-function signedText({ sandboxId, port }: PreviewTarget, endsAt: number): string {
-  return `preview ${sandboxId} ${port} ${endsAt}`;
+function signedText({ sandboxId, port }: PreviewTarget, endsAt: number, round: number): string {
+  return `preview ${sandboxId} ${port} ${endsAt}${round === 0 ? "" : ` ${round}`}`;
 }

@@ -1,4 +1,14 @@
-import type { About, Head, MaxLoss, NetworkPolicy, OnExpiry, Retention, SandboxRecord } from "@sandboxer/protocol";
+import {
+  MAX_LINK_ROUNDS,
+  SandboxerError,
+  type About,
+  type Head,
+  type MaxLoss,
+  type NetworkPolicy,
+  type OnExpiry,
+  type Retention,
+  type SandboxRecord,
+} from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { describeLive, describeStored } from "../observing/describe.ts";
 import { noteExpiry } from "./expire.ts";
@@ -24,6 +34,8 @@ export interface Amendments {
   readonly retention?: Retention | null | undefined;
   readonly public_ports?: readonly number[] | undefined;
   readonly network?: NetworkPolicy | undefined;
+  /** A port whose signed links no longer work. */
+  readonly withdraw_links?: number | undefined;
 }
 
 /** Changes the name, labels and lifetime of a sandbox; a paused sandbox stays paused. */
@@ -87,8 +99,19 @@ async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendmen
 }
 
 function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amendments): SandboxFacts {
-  const { name, labels, idleTimeoutMs, ttl, on_expiry, expires_at, max_loss, retention, public_ports, network } =
-    amendments;
+  const {
+    name,
+    labels,
+    idleTimeoutMs,
+    ttl,
+    on_expiry,
+    expires_at,
+    max_loss,
+    retention,
+    public_ports,
+    network,
+    withdraw_links,
+  } = amendments;
   if (max_loss != null && !facts.flags.enable_checkpoint) throw promiseNeedsCheckpoints();
   const about: About = {
     ...facts.about,
@@ -101,10 +124,18 @@ function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amend
     ...(max_loss === undefined ? {} : { max_loss }),
     ...(retention === undefined ? {} : { retention }),
     ...(public_ports === undefined ? {} : { public_ports: [...public_ports] }),
+    ...(withdraw_links === undefined ? {} : { link_rounds: nextRound(facts.about, withdraw_links) }),
   };
   const spec = network === undefined ? facts.spec : { ...facts.spec, network };
   const idle = idleTimeoutMs ?? facts.idleTimeoutMs;
   return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idle, spec };
+}
+
+function nextRound({ link_rounds: rounds = {} }: About, port: number): Record<string, number> {
+  if (rounds[port] === undefined && Object.keys(rounds).length >= MAX_LINK_ROUNDS) {
+    throw new SandboxerError("limit_reached", `Links of ${MAX_LINK_ROUNDS} ports were withdrawn already.`);
+  }
+  return { ...rounds, [port]: (rounds[port] ?? 0) + 1 };
 }
 
 /** The stored properties that an amendment may change. */

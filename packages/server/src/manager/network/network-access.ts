@@ -1,6 +1,8 @@
 import { asSandboxerError, SandboxerError, type NetworkPolicy } from "@sandboxer/protocol";
-import type { SandboxHandle, SandboxSpec } from "../../backends/backend.ts";
-import { EgressProxy, type EgressFigures } from "../../egress/egress-proxy.ts";
+import type { NetworkGuard, SandboxHandle, SandboxSpec } from "../../backends/backend.ts";
+import { Egress, type EgressFigures } from "../../egress/egress.ts";
+import { EgressProxy } from "../../egress/egress-proxy.ts";
+import { guardOf } from "../../egress/guard.ts";
 import { PROXY_PORT, proxyEnvironment } from "../../egress/proxy-environment.ts";
 import type { Outside } from "../../egress/outside.ts";
 import type { RefusalLog } from "./refusal-log.ts";
@@ -14,15 +16,19 @@ export interface NetworkContext {
 /** How one copy of a sandbox reaches the network: not at all, through this server's proxy, or by its backend. */
 export class NetworkAccess {
   readonly refusals: RefusalLog;
-  readonly #context: NetworkContext;
   readonly #handle: SandboxHandle;
+  readonly #egress: Egress;
   #policy: NetworkPolicy = "none";
-  #proxy: { readonly egress: EgressProxy; readonly port: number } | undefined;
+  /** The port of the proxy inside; undefined: there is none. */
+  #proxyPort: number | undefined;
+  #guard: NetworkGuard | undefined;
 
   constructor(context: NetworkContext, sandboxId: string, handle: SandboxHandle) {
-    this.#context = context;
+    const { outside } = context;
     this.#handle = handle;
     this.refusals = context.refusals(sandboxId);
+    this.#egress = new Egress({ outside, policy: "none", onRefused: (refusal) => this.refusals.note(refusal) });
+    void handle.ended.then(() => this.#egress.close());
   }
 
   get way(): "none" | "proxy" | "own" {
@@ -30,44 +36,51 @@ export class NetworkAccess {
     return this.#policy === "none" ? "none" : "proxy";
   }
 
-  /** Undefined: no byte went through this server. */
+  /** Undefined: bytes do not go through this server, or not all. */
   get figures(): EgressFigures | undefined {
-    return this.#proxy?.egress.figures;
+    const isJudged = this.#proxyPort !== undefined || (this.#guard !== undefined && this.#policy !== "open");
+    return isJudged ? this.#egress.figures : undefined;
   }
 
   /** Variables for programs that start now, except those that are set already. */
   environmentBeside(...set: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
-    if (this.#proxy === undefined || this.#policy === "none") return {};
-    const entries = Object.entries(proxyEnvironment(this.#proxy.port));
+    if (this.#proxyPort === undefined || this.#policy === "none") return {};
+    const entries = Object.entries(proxyEnvironment(this.#proxyPort));
     return Object.fromEntries(entries.filter(([name]) => !set.some((env) => Object.hasOwn(env, name))));
   }
 
   /** From now on, for open connections too. */
   async use(policy: NetworkPolicy): Promise<void> {
-    if (this.#handle.ownNetwork === true) {
-      if (this.#handle.setNetwork === undefined) throw cannotChange();
-      await this.#handle.setNetwork(policy);
-    } else if (policy !== "none" && this.#proxy === undefined) {
-      this.#proxy = await this.#listen(policy);
-      void this.#handle.ended.then(() => this.#proxy?.egress.close());
+    // First, so that what connects meanwhile is judged by it.
+    this.#egress.setPolicy(policy);
+    try {
+      await this.#open(policy);
+    } catch (error) {
+      this.#egress.setPolicy(this.#policy);
+      throw error;
     }
-    this.#proxy?.egress.setPolicy(policy);
     this.#policy = policy;
   }
 
-  async #listen(policy: NetworkPolicy): Promise<{ egress: EgressProxy; port: number }> {
-    const { outside } = this.#context;
-    const egress = new EgressProxy({ outside, policy, onRefused: (refusal) => this.refusals.note(refusal) });
+  async #open(policy: NetworkPolicy): Promise<void> {
+    if (this.#handle.ownNetwork === true) {
+      if (this.#handle.setNetwork === undefined) throw cannotChange();
+      this.#guard ??= guardOf(this.#egress);
+      await this.#handle.setNetwork(policy, this.#guard);
+    } else if (policy !== "none") this.#proxyPort ??= await this.#listen();
+  }
+
+  async #listen(): Promise<number> {
+    const proxy = new EgressProxy(this.#egress);
     const listen = async (port: number): Promise<number> => {
       if (this.#handle.listen === undefined) throw cannotChange();
-      return this.#handle.listen(port, (connection) => egress.accept(connection));
+      return this.#handle.listen(port, (connection) => proxy.accept(connection));
     };
-    const port = await listen(PROXY_PORT).catch((error: unknown) => {
+    return listen(PROXY_PORT).catch((error: unknown) => {
       if (asSandboxerError(error).code !== "wrong_state") throw error;
       // A program inside has the port.
       return listen(0);
     });
-    return { egress, port };
   }
 }
 
@@ -84,6 +97,7 @@ export async function openNetwork(
   handle: SandboxHandle,
 ): Promise<NetworkAccess> {
   const access = new NetworkAccess(context, sandboxId, handle);
-  if (spec.network !== "none" && handle.ownNetwork !== true) await access.use(spec.network);
+  const isServed = handle.ownNetwork === true ? handle.setNetwork !== undefined : spec.network !== "none";
+  if (isServed) await access.use(spec.network);
   return access;
 }

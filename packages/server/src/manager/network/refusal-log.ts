@@ -1,5 +1,5 @@
 import type { RefusedConnection } from "@sandboxer/protocol";
-import type { Refusal } from "../../egress/egress-proxy.ts";
+import type { Refusal } from "../../egress/egress.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { EventLog } from "../observing/events/event-log.ts";
 

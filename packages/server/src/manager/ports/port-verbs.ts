@@ -26,6 +26,8 @@ export interface PortAccess {
   isPublic(port: number): boolean;
   /** The sandbox's labels, for rules of the caller's own. */
   readonly labels: Readonly<Record<string, string>>;
+  /** How often signed links of the port were withdrawn. */
+  linkRound(port: number): number;
 }
 
 export interface OpenPort {
@@ -62,10 +64,12 @@ export class PortVerbs extends Room<ManagerContext> {
     if (facts === undefined && head === undefined) throw notFound(sandboxId);
     if (head?.state === "deleted") throw wasDestroyed(sandboxId);
     const tokenHash = facts?.tokenHash ?? head?.token_hash;
-    const publicPorts = facts?.about.public_ports ?? head?.about?.public_ports ?? [];
+    const about = facts?.about ?? head?.about;
+    const publicPorts = about?.public_ports ?? [];
     const labels = facts?.labels ?? (head === undefined ? {} : storedFacts(sandboxId, head).labels);
     return {
       labels,
+      linkRound: (port) => about?.link_rounds?.[port] ?? 0,
       isPublic: (port) => publicPorts.includes(port),
       isToken: (token) => {
         try {

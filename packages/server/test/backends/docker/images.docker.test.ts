@@ -1,15 +1,29 @@
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, symlink } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { copyFile, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { newRequest } from "../contract/context.ts";
 import { errorCode, run } from "../contract/programs.ts";
 import { debianPrograms } from "../../../../../test/kit/services/debian-programs.ts";
+import { startDockerRegistry } from "../../../../../test/kit/services/docker-registry.ts";
+import { withGvisorTools } from "../../../../../test/kit/services/gvisor-tools.ts";
+import { findProgram } from "../../../src/setup/files.ts";
+import { registryLibrary } from "../../images/support/registry-library.ts";
 import { describeDocker } from "./support/describe-docker.ts";
 import { DockerLab } from "./support/docker-lab.ts";
 
 const execFileAsync = promisify(execFile);
+const DOCKERFILE = `FROM scratch
+ADD small.tar /
+ENV GREETING="hello from docker"
+RUN ["/bin/sh", "-c", "echo kept > /kept; echo gone > /gone"]
+RUN ["/bin/busybox", "rm", "/gone"]
+WORKDIR /srv/app
+USER 1234:55
+CMD ["sh", "-c", "true"]
+`;
 const NO_MOUNTS = { inputs: { mounts: "" }, env: { PATH: "/bin" } };
 
 describeDocker("images", (service) => {
@@ -74,5 +88,37 @@ describeDocker("images", (service) => {
     const handle = await backend.acquire(newRequest({ image, env: { OTHER: "request" } }));
     expect((await run(handle, ["sh", "-c", "echo $GREETING $OTHER"])).stdout).toBe("hello request\n");
     await handle.destroy();
+  });
+
+  test("an image that Docker built is pulled from a registry and imported from `docker save`", async ({ skip }) => {
+    const tools = withGvisorTools(process.env["PATH"] ?? "");
+    skip(
+      findProgram("docker-registry", tools) === undefined,
+      "docker-registry missing. Run: node test/kit/services/gvisor-tools.ts",
+    );
+    const registry = await startDockerRegistry();
+    onTestFinished(() => registry.stop());
+    await writeFile(join(folder, "images", "Dockerfile"), DOCKERFILE);
+    const name = `${registry.host}/team/made:1`;
+    await lab.docker("build", "--quiet", "--network", "none", "--tag", name, join(folder, "images"));
+    await lab.docker("push", "--quiet", name);
+    const archive = join(folder, "made.tar");
+    await lab.docker("save", "--output", archive, name);
+
+    for (const way of ["pull", "import"] as const) {
+      const library = registryLibrary(join(folder, way), registry.host);
+      onTestFinished(() => library.close());
+      if (way === "import") await library.importArchive(createReadStream(archive), undefined);
+      const held = await library.use("team/made:1");
+      const files = await readdir(held.path);
+      expect(files).toEqual(expect.arrayContaining(["bin", "kept", "srv"]));
+      expect(files).not.toContain("gone");
+      expect(held.defaults).toMatchObject({
+        env: { GREETING: "hello from docker" },
+        workingFolder: "/srv/app",
+        user: "1234:55",
+        command: ["sh", "-c", "true"],
+      });
+    }
   });
 });

@@ -1,38 +1,60 @@
+import type { NetworkPolicy } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
-import { addressesOf, poolConflict, SLOTS } from "../../../src/backends/gvisor/network/addresses.ts";
-import { egressPolicy } from "../../../src/backends/gvisor/network/egress-policy.ts";
-import { reachableNameservers } from "../../../src/backends/gvisor/network/nameservers.ts";
+import { addressesOf, NAMESERVER, poolConflict, SLOTS } from "../../../src/backends/gvisor/network/addresses.ts";
+import { firewallText } from "../../../src/backends/gvisor/network/firewall.ts";
 import { probeNetwork } from "../../../src/backends/gvisor/network/network-support.ts";
 
 test("every link has four addresses of its own and a name that the kernel takes", () => {
   expect(addressesOf(0)).toEqual({ link: "sandboxer-0", host: "10.213.0.1", sandbox: "10.213.0.2" });
   expect(addressesOf(64)).toMatchObject({ host: "10.213.1.1", sandbox: "10.213.1.2" });
   const last = addressesOf(SLOTS - 1);
-  expect(last).toEqual({ link: "sandboxer-16383", host: "10.213.255.253", sandbox: "10.213.255.254" });
+  expect(last).toEqual({ link: "sandboxer-16382", host: "10.213.255.249", sandbox: "10.213.255.250" });
+  expect(NAMESERVER).toBe("10.213.255.253");
   expect(last.link.length).toBeLessThanOrEqual(15);
 });
 
-test("nameservers on the host itself and of IPv6 are left out", () => {
-  const file =
-    "# nameserver 1.2.3.4\nnameserver 127.0.0.53\nnameserver ::1\nnameserver 192.0.2.9\n nameserver 10.0.0.2 \n";
-  expect(reachableNameservers(file, new Set(["192.0.2.9"]))).toEqual(["10.0.0.2"]);
-  expect(reachableNameservers("search example\n", new Set())).toEqual([]);
-});
-
-test("nameservers in private networks are asked on their port and no other", () => {
-  expect(egressPolicy("t", ["10.0.0.2"])).toMatch(
-    /ip daddr \{ 10\.0\.0\.2 \} .* th dport 53 accept\n +ip daddr \{ 0\./,
-  );
-  expect(egressPolicy("t", [])).not.toContain("dport");
-});
+const textOf = (policy: NetworkPolicy, allowed: readonly string[] = []): string =>
+  firewallText({ table: "t", ports: { connections: 1001, names: 1002 }, allowed, links: [{ link: "l-1", policy }] });
+/** The rules of the sandbox's own chain. */
+const rulesOf = (policy: NetworkPolicy, allowed?: readonly string[], chain = "l-1"): string[] =>
+  (new RegExp(`chain ${chain} \\{\\n([^}]*(?:\\}[^\\n}]*\\n[^}]*)*?)  \\}\\n`).exec(textOf(policy, allowed))?.[1] ?? "")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 
 test.each(["168.63.129.16/32", "192.0.0.0/24", "198.18.0.0/15", "169.254.0.0/16"])(
   "%s is not the outside",
   (network) => {
-    const [, blocked = ""] = /ip daddr \{ ([^}]+) \} reject/.exec(egressPolicy("t", [])) ?? [];
+    const [, blocked = ""] = /set private \{[^{]*\{ ([^}]+) \}/.exec(textOf("open")) ?? [];
     expect(blocked.split(", ")).toContain(network);
   },
 );
+
+test("only an open network reaches the internet directly, and private networks where the operator allows it", () => {
+  expect(textOf("open")).toContain('set direct { type ifname; elements = { "l-1" }; }');
+  expect(textOf({ deny: ["bad.example"] })).toContain("set direct { type ifname;  }");
+  expect(rulesOf("open")).toEqual(["ip daddr @private return", "accept"]);
+  expect(rulesOf("open", ["10.1.0.0/16", "fd00::/8"])[0]).toBe("ip daddr 10.1.0.0/16 accept");
+  expect(rulesOf("none")).toEqual([]);
+});
+
+test("lists let datagrams pass to addresses that they name, and to no others", () => {
+  const policy = {
+    allow: ["dns.example", "*", "192.0.2.7/24:53", "198.51.100.9", "2001:db8::/32"],
+    deny: ["192.0.2.9"],
+  };
+  expect(rulesOf(policy, ["10.1.0.0/16"])).toEqual([
+    "ip daddr 192.0.2.9/32 meta l4proto { udp, icmp } return",
+    "ip daddr 10.1.0.0/16 jump l-1-allowed",
+    "ip daddr @private return",
+    "ip daddr 192.0.2.0/24 udp dport 53 accept",
+    "ip daddr 198.51.100.9/32 meta l4proto { udp, icmp } accept",
+  ]);
+  expect(rulesOf({ deny: ["192.0.2.9:53"] })).toEqual([
+    "ip daddr 192.0.2.9/32 udp dport 53 return",
+    "ip daddr @private return",
+  ]);
+});
 
 test("a missing requirement is reported with its remedy", async () => {
   expect(await probeNetwork("20240729.0", "")).toMatchObject({ ok: false, reason: expect.stringMatching(/2025/) });

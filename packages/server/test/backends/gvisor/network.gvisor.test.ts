@@ -3,9 +3,13 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { NetworkPolicy } from "@sandboxer/protocol";
 import type { SandboxHandle } from "../../../src/backends/backend.ts";
 import { probeNetwork, type NetworkSupport } from "../../../src/backends/gvisor/network/network-support.ts";
 import { recoverRunDirectories, type RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
+import { Egress, type Refusal } from "../../../src/egress/egress.ts";
+import { guardOf } from "../../../src/egress/guard.ts";
+import { Outside, type OutsideOptions } from "../../../src/egress/outside.ts";
 import { newRequest } from "../contract/context.ts";
 import { eventually, python, readText, run, start } from "../contract/programs.ts";
 import { copyImage } from "./support/copy-image.ts";
@@ -17,6 +21,7 @@ import { openGvisor } from "./support/open-backend.ts";
 import {
   client,
   clients,
+  datagram,
   FORBIDDEN,
   HOST_SIDE,
   listener,
@@ -104,6 +109,17 @@ function working(engine: TestEngine): void {
   const fixture = new GvisorFixture(engine, async () => ({ network, networkMode: "namespace" }));
   afterAll(() => outside.close());
 
+  const refused: Refusal[] = [];
+  const egresses: Egress[] = [];
+  afterAll(() => egresses.forEach((egress) => egress.close()));
+  /** As the manager does it. */
+  const guard = async (handle: SandboxHandle, policy: NetworkPolicy, options: OutsideOptions = {}): Promise<Egress> => {
+    const egress = new Egress({ outside: new Outside(options), policy, onRefused: (each) => refused.push(each) });
+    egresses.push(egress);
+    await handle.setNetwork?.(policy, guardOf(egress));
+    return egress;
+  };
+
   const reach = async (handle: SandboxHandle, address: string, port = PORT): Promise<string> =>
     (await run(handle, python(client(address, port, PATIENCE_MS)))).stdout.trim();
   const reachAll = async (handle: SandboxHandle, addresses: readonly string[], port = PORT): Promise<string[]> =>
@@ -112,6 +128,8 @@ function working(engine: TestEngine): void {
   const addressOf = async (handle: SandboxHandle): Promise<string> =>
     (await run(handle, python(OWN_ADDRESS))).stdout.trim();
   const said = (handle: SandboxHandle): Promise<string> => readText(handle, "/workspace/said").catch(() => "");
+  const heardDatagram = async (handle: SandboxHandle): Promise<string> =>
+    (await run(handle, python(datagram(OUTSIDE)))).stdout.trim();
   const listen = async (handle: SandboxHandle): Promise<void> => {
     await start(handle, python(listener(9000, "from inside")));
     await eventually(async () => (await reach(handle, "127.0.0.1", 9000)) === "from inside", "the listener");
@@ -126,7 +144,7 @@ function working(engine: TestEngine): void {
     await Promise.all([connected.destroy(), alone.destroy()]);
   });
 
-  test("a server that does not allow it refuses, and lists need the proxy", async () => {
+  test("a server that does not allow it refuses", async () => {
     const { backend, close } = await openGvisor(engine, { networkMode: "off" });
     expect(backend.capabilities.network).toBe(false);
     await expect(backend.acquire(newRequest({ network: "open" }))).rejects.toMatchObject({
@@ -134,15 +152,12 @@ function working(engine: TestEngine): void {
       hint: expect.stringContaining("--network-mode off"),
     });
     await close();
-    await expect(fixture.acquire({ network: { allow: ["example.com"] } })).rejects.toMatchObject({
-      code: "not_supported",
-      message: expect.stringContaining("needs the server's proxy"),
-    });
     expect(await probeNetwork(engine.version, "/nowhere")).toMatchObject({ ok: false, remedy: /iproute2/ });
   });
 
   test("the host, private networks and other sandboxes are out of reach", async () => {
     const [handle, other] = [await fixture.acquire({ network: "open" }), await fixture.acquire({ network: "open" })];
+    await guard(handle, "open");
     const host = createServer((socket) => socket.end("from the host")).listen(0, "0.0.0.0");
     await once(host, "listening");
     const hostPort = (host.address() as { port: number }).port;
@@ -156,6 +171,8 @@ function working(engine: TestEngine): void {
     expect(await reachAll(handle, [others], 9000)).toEqual(allFailed([others]));
     for (const address of FORBIDDEN) expect(await reachFromHost(address, PORT, PATIENCE_MS)).toMatch(/^outside sees/);
     expect(await reachAll(handle, FORBIDDEN)).toEqual(allFailed(FORBIDDEN));
+    expect(refused).toContainEqual({ name: FORBIDDEN[0], port: PORT, rule: "private address", address: FORBIDDEN[0] });
+    expect(refused).toContainEqual(expect.objectContaining({ name: HOST_SIDE, rule: "address of the server" }));
     expect(await reach(handle, OUTSIDE)).toMatch(/^outside sees/);
     host.close();
     await Promise.all([handle.destroy(), other.destroy()]);
@@ -235,10 +252,58 @@ function working(engine: TestEngine): void {
     await expectNoNetwork(runDirectory.instanceId);
   });
 
-  test("nameservers are those of the host that a sandbox may ask", async () => {
-    const handle = await fixture.acquire({ network: "open" });
-    expect(await readText(handle, "/etc/resolv.conf")).toMatch(/^(nameserver (?!127\.)[\d.]+\n)*$/);
+  test("lists apply to names and addresses, change while it runs, and hold after a restore", async () => {
+    const found: Record<string, string> = {
+      "web.test": OUTSIDE,
+      "evil.test": OUTSIDE,
+      "inner.web.test": FORBIDDEN[0]!,
+    };
+    const resolve = async (name: string): Promise<string[]> => [found[name] ?? ""];
+    const policy = { allow: [`web.test:${PORT}`, "*.web.test"] };
+    const handle = await fixture.acquire({ network: policy });
+    const egress = await guard(handle, policy, { resolve });
+    expect(await readText(handle, "/etc/resolv.conf")).toBe("nameserver 10.213.255.253\n");
+    expect(await reach(handle, OUTSIDE)).toBe("failed: ConnectionResetError");
+    expect(await reachAll(handle, ["web.test", "evil.test", "inner.web.test"])).toEqual([
+      `outside sees ${HOST_SIDE}`,
+      "failed: gaierror",
+      "failed: gaierror",
+    ]);
+    expect(await reach(handle, "web.test", 9)).toBe("failed: ConnectionResetError");
+    const reported = [
+      { name: OUTSIDE, port: PORT, rule: "not in allow" },
+      { name: "evil.test", port: 53, rule: "not in allow (name lookup)" },
+      { name: "inner.web.test", port: 53, rule: "private address (name lookup)", address: FORBIDDEN[0] },
+      { name: "web.test", port: 9, rule: "not in allow" },
+    ];
+    expect(refused).toEqual(expect.arrayContaining(reported.map((each) => expect.objectContaining(each))));
+    expect(await heardDatagram(handle)).toBe("failed: TimeoutError");
+
+    const change = async (next: NetworkPolicy): Promise<void> => {
+      egress.setPolicy(next);
+      await handle.setNetwork?.(next, guardOf(egress));
+    };
+    await change({ allow: [`${OUTSIDE}/32:${PORT}`] });
+    expect(await heardDatagram(handle)).toBe("outside heard you");
+    expect(await reach(handle, "evil.test")).toBe(`outside sees ${HOST_SIDE}`);
+    await change("open");
+    await start(handle, python(holder(OUTSIDE)));
+    await eventually(async () => (await said(handle)) === "held", "the connection");
+    await change("none");
+    await handle.files.write("/workspace/go", Buffer.from(""));
+    await eventually(async () => (await said(handle)) !== "held", "the end of the connection");
+    expect(await said(handle)).toBe("inside goes on, outside: ConnectionResetError");
+    expect(await reach(handle, OUTSIDE)).toBe("failed: ConnectionResetError");
+
+    const image = await copyImage(await fixture.folder(), await fixture.save(handle, false));
     await handle.destroy();
+    const restored = await fixture.restore(image, { network: policy });
+    await guard(restored, policy, { resolve });
+    expect(await reachAll(restored, ["web.test", "evil.test"])).toEqual([
+      `outside sees ${HOST_SIDE}`,
+      "failed: gaierror",
+    ]);
+    await restored.destroy();
   });
 
   test("nothing is left of sandboxes that have ended, nor of a server that was closed", async () => {

@@ -119,6 +119,15 @@ describeGvisor("users", (engine) => {
     await own.destroy();
   });
 
+  test("the process of root that listens on a port is named", async () => {
+    const server = "import socket, time\ns = socket.create_server(('0.0.0.0', 8077))\ntime.sleep(600)";
+    await start(handle, python(server), { user: "root" });
+    const process = { pid: expect.any(Number) as number, command: expect.stringContaining("8077") as string };
+    await expect
+      .poll(async () => handle.listeningPorts?.())
+      .toContainEqual(expect.objectContaining({ port: 8077, address: "0.0.0.0", process }));
+  });
+
   test("a fork bomb of root stops at the limit", async () => {
     const own = await fixture.acquire({ resources: { processes: 32 } });
     const bomb =

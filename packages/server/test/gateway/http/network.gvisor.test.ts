@@ -1,12 +1,15 @@
+import { execFileSync } from "node:child_process";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { CreatedSandboxRecord, SandboxNetworkRecord } from "@sandboxer/protocol";
 import { ServerProcess, whyNoEngine } from "../../../../../test/kit/server/server-process.ts";
 import { SmallInternet } from "../../../../../test/kit/small-internet.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
+import { probeNetwork } from "../../../src/backends/gvisor/network/network-support.ts";
 import { SandboxClient } from "./processes/support.ts";
 
 const missing = whyNoEngine();
-if (missing !== undefined) console.warn(`The tests of the network proxy on gVisor are skipped: ${missing}`);
+const namespaces = await probeNetwork(process.env["SANDBOXER_TEST_RUNSC_VERSION"] ?? "", process.env["PATH"] ?? "");
+if (missing !== undefined) console.warn(`The tests of the network on gVisor are skipped: ${missing}`);
 
 /** Each prints one line, and nothing else on stdout. */
 const programs = (port: number, securePort: number) => ({
@@ -31,50 +34,64 @@ const EXPECTED = {
   curl: "hello from the web\n",
 };
 
-describe.skipIf(missing !== undefined)("the network proxy, on gVisor", () => {
+describe.skipIf(missing !== undefined)("the network of a sandbox, on gVisor", () => {
+  /** At once: most of their time is that of their start. */
   const tryAll = async (
     internet: SmallInternet,
     box: SandboxClient,
     names: readonly (keyof typeof EXPECTED)[],
   ): Promise<object> => {
     const all = programs(internet.port, internet.securePort);
-    const results: Record<string, string> = {};
-    for (const name of names) {
+    const results = names.map(async (name) => {
       const inNewFolder = `mkdir -p /workspace/$$ && cd /workspace/$$ && ${all[name]}`;
       const { exit_code, stdout, stderr } = await box.exec({ shell: inNewFolder });
-      results[name] = exit_code === 0 ? stdout : `${exit_code} ${stdout} ${stderr}`;
-    }
-    return results;
+      return [name, exit_code === 0 ? stdout : `${exit_code} ${stdout} ${stderr}`] as const;
+    });
+    return Object.fromEntries(await Promise.all(results));
   };
   const every = Object.keys(EXPECTED) as (keyof typeof EXPECTED)[];
+  const few = ["git", "curl"] as const;
+  const fewExpected = { git: EXPECTED.git, curl: EXPECTED.curl };
 
-  test("pip, npm, git, apt and curl work before and after a pause at another server and a fork, under one policy", async () => {
-    const internet = new SmallInternet(await temporaryFolder());
+  /** Servers of one store, a sandbox with a policy on the first, and the servers that its programs talk to. */
+  const begin = async (address: string, ...flags: string[]) => {
+    const internet = new SmallInternet(await temporaryFolder(), address);
     await internet.open();
     onTestFinished(() => internet.close());
     const store = await temporaryFolder();
-    const start = async (): Promise<{ httpUrl: string }> => {
-      const flags = ["--network-allow", "127.0.0.0/8", "--network-nameservers", internet.names.address];
-      const server = await ServerProcess.start({ store, flags });
+    const start = async (...others: string[]): Promise<{ httpUrl: string }> => {
+      const reach = ["--network-allow", `${address}/32`, "--network-nameservers", internet.names.address];
+      const server = await ServerProcess.start({ store, flags: [...reach, ...flags, ...others] });
       return { httpUrl: server.url.replace(/^ws/, "http") };
     };
-    const first = await start();
-    const box = await SandboxClient.create(first, { network: { allow: ["*.test"] } });
-    const cert = await internet.certificate;
+    const box = await SandboxClient.create(await start(), { network: { allow: ["*.test"] } });
     const put = await fetch(`${box.url}/files?path=/workspace/cert.pem`, {
       method: "PUT",
       headers: { "content-type": "application/octet-stream" },
-      body: cert,
+      body: await internet.certificate,
     });
     expect(put.status).toBeLessThan(300);
+    return { internet, start, box };
+  };
+  const move = async (box: SandboxClient, to: { httpUrl: string }): Promise<SandboxClient> => {
+    await box.call("POST", "/checkpoint");
+    const moved = new SandboxClient(to, box.id);
+    expect((await moved.call("POST", "/resume")).status).toBe(200);
+    return moved;
+  };
+  const fork = async (box: SandboxClient, at: { httpUrl: string }): Promise<SandboxClient> => {
+    const { body } = await box.call<{ items: CreatedSandboxRecord[] }>("POST", "/fork", { count: 1 });
+    return new SandboxClient(at, body.items[0]?.id ?? "");
+  };
+
+  test("pip, npm, git, apt and curl work before and after a pause at another server and a fork, under one policy", async () => {
+    const { internet, start, box } = await begin("127.0.0.1");
     expect(await tryAll(internet, box, every)).toEqual(EXPECTED);
 
     // A program that started before keeps its environment, and its proxy.
     const loop = await box.spawn({ shell: `while read line; do curl -sS http://web.test:${internet.port}/; done` });
-    await box.call("POST", "/checkpoint");
     const second = await start();
-    const moved = new SandboxClient(second, box.id);
-    expect((await moved.call("POST", "/resume")).status).toBe(200);
+    const moved = await move(box, second);
     expect(await tryAll(internet, moved, every)).toEqual(EXPECTED);
     await moved.stdin(loop.id, "go\n");
     await expect
@@ -92,9 +109,8 @@ describe.skipIf(missing !== undefined)("the network proxy, on gVisor", () => {
     });
     expect(around.exit_code).toBe(7);
 
-    const fork = await moved.call<{ items: CreatedSandboxRecord[] }>("POST", "/fork", { count: 1 });
-    const child = new SandboxClient(second, fork.body.items[0]?.id ?? "");
-    expect(await tryAll(internet, child, ["git", "curl"])).toEqual({ git: EXPECTED.git, curl: EXPECTED.curl });
+    const child = await fork(moved, second);
+    expect(await tryAll(internet, child, few)).toEqual(fewExpected);
 
     expect((await child.call("PATCH", "", { network: "none" })).status).toBe(200);
     const cut = await child.exec({ shell: `curl -sS http://web.test:${internet.port}/` });
@@ -103,5 +119,48 @@ describe.skipIf(missing !== undefined)("the network proxy, on gVisor", () => {
     expect(body).toMatchObject({ way: "proxy", policy: { allow: ["*.test"] } });
     expect(body.refused).toMatchObject([{ name: "evil.example", port: 443, rule: "not in allow" }]);
     expect(body.received_bytes).toBeGreaterThan(1000);
+  });
+
+  const own = namespaces.ok ? "" : `, skipped: ${namespaces.reason}`;
+  test.skipIf(!namespaces.ok)(`the same programs work in networks of their own${own}`, async () => {
+    const address = "198.51.100.213";
+    execFileSync("ip", ["address", "replace", `${address}/32`, "dev", "lo"]);
+    onTestFinished(() => void execFileSync("ip", ["address", "delete", `${address}/32`, "dev", "lo"]));
+    const { internet, start, box } = await begin(address, "--network-mode", "namespace");
+    expect(await tryAll(internet, box, every)).toEqual(EXPECTED);
+    const second = await start();
+    const moved = await move(box, second);
+    expect(await tryAll(internet, moved, every)).toEqual(EXPECTED);
+    expect(await moved.exec({ shell: "env | grep -i _proxy" })).toMatchObject({ stdout: "" });
+    const refused = await moved.exec({ shell: "curl -sS https://evil.example/" });
+    expect(refused).toMatchObject({
+      exit_code: 6,
+      hint: expect.stringContaining("refused evil.example:53: not in allow"),
+    });
+    expect(internet.names.asked).not.toContain("evil.example");
+    const pretended = `curl -sSk --max-time 20 --resolve evil.example:${internet.securePort}:${address}`;
+    expect(await moved.exec({ shell: `${pretended} https://evil.example:${internet.securePort}/` })).toMatchObject({
+      exit_code: 35,
+      hint: expect.stringMatching(/refused evil\.example:\d+: SNI differs from \w+\.test: not in allow/),
+    });
+    const { body } = await moved.call<SandboxNetworkRecord>("GET", "/network");
+    expect(body).toMatchObject({ way: "own", policy: { allow: ["*.test"] } });
+    expect(body.received_bytes).toBeGreaterThan(1000);
+
+    const child = await fork(moved, second);
+    expect(await tryAll(internet, child, few)).toEqual(fewExpected);
+    expect((await child.call("PATCH", "", { network: "none" })).status).toBe(200);
+    expect((await child.exec({ shell: `curl -sS http://web.test:${internet.port}/` })).exit_code).toBe(6);
+
+    const third = await start("--network-mode", "proxy");
+    const proxied = await move(moved, third);
+    expect((await proxied.call<SandboxNetworkRecord>("GET", "/network")).body.way).toBe("proxy");
+    expect(await tryAll(internet, proxied, few)).toEqual(fewExpected);
+    await proxied.call("POST", "/checkpoint");
+    const without = new SandboxClient(await start("--network-mode", "off"), box.id);
+    expect(await without.call("POST", "/resume")).toMatchObject({
+      status: 422,
+      body: { error: { code: "not_supported", message: expect.stringContaining("cannot have network access") } },
+    });
   });
 });

@@ -102,6 +102,28 @@ test("the sandbox's token in the address opens it, and becomes a cookie in a bro
   expect((await get(inside, { path: "/?sandbox_token=wrong" })).status).toBe(401);
 });
 
+test("links to a port are withdrawn together, with their cookies; other ports and new links work", async () => {
+  const inside = await guarded();
+  const path = `/v1/sandboxes/${inside.id}/port-links`;
+  const { search } = await linkTo(inside);
+  const visit = await get(inside, { path: `/${search}`, headers: NAVIGATION });
+  const cookie = visit.headers["set-cookie"]?.[0]?.split(";", 1)[0] ?? "";
+  expect((await get(inside, { headers: { cookie } })).status).toBe(200);
+  await call(inside.server, "DELETE", `${path}?port=9000`, undefined, KEY);
+  expect((await get(inside, { path: `/${search}` })).status).toBe(200);
+  await call(inside.server, "DELETE", `${path}?port=${PORT}`, undefined, KEY);
+  expect((await get(inside, { headers: { cookie } })).status).toBe(401);
+  const refused = await get(inside, { path: `/${search}` });
+  expect(refused).toMatchObject({ status: 401, text: expect.stringContaining("was withdrawn") as string });
+  expect((await get(inside, { path: `/${(await linkTo(inside)).search}` })).status).toBe(200);
+  await call(inside.server, "POST", `/v1/sandboxes/${inside.id}/checkpoint`, undefined, KEY);
+  await call(inside.server, "DELETE", `${path}?port=${PORT}`, undefined, KEY);
+  expect((await get(inside, { path: `/${search}` })).status).toBe(401);
+  const byToken = await get(inside, { path: `/?sandbox_token=${inside.token}`, headers: NAVIGATION });
+  const fresh = byToken.headers["set-cookie"]?.[0]?.split(";", 1)[0] ?? "";
+  expect((await get(inside, { headers: { cookie: fresh } })).status).toBe(200);
+});
+
 test("a port is public when asked for, at creation or later, and other ports stay private", async () => {
   const inside = await guarded({ public_ports: [PORT] });
   expect((await get(inside)).status).toBe(200);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { ServerProcess, whyNoEngine } from "../../../../../test/kit/server/server-process.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
@@ -7,14 +8,30 @@ import { call, get, open } from "./support.ts";
 const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The tests of previews on gVisor are skipped: ${missing}`);
 
-/** Counts its requests in memory; /events answers with one event and stays open; POST answers with the body's size. */
+/**
+ * Counts its requests in memory; /events answers with one event and stays open; a WebSocket sends its messages back;
+ * POST answers with the body's size.
+ */
 const PROGRAM = `
-import http.server
+import base64, hashlib, http.server
 count = 0
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_GET(self):
         global count
+        if self.headers["Upgrade"] == "websocket":
+            key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+            self.send_response(101)
+            self.send_header("Connection", "Upgrade")
+            self.send_header("Upgrade", "websocket")
+            self.send_header("Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
+            self.end_headers()
+            while True:
+                head = self.rfile.read(2)
+                if len(head) < 2 or head[0] != 0x81: return
+                mask = self.rfile.read(4)
+                data = bytes(byte ^ mask[at % 4] for at, byte in enumerate(self.rfile.read(head[1] & 127)))
+                self.wfile.write(bytes([0x81, len(data)]) + data)
         count += 1
         if self.path == "/events":
             self.send_response(200)
@@ -43,6 +60,19 @@ async function start(store: string): Promise<{ readonly httpUrl: string; readonl
   return { httpUrl: process.url.replace(/^ws/, "http"), process };
 }
 
+async function echoed(httpUrl: string, host: string, text: string): Promise<string> {
+  const { port } = new URL(httpUrl);
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { host: `${host}:${port}` } });
+  const heard = Promise.withResolvers<unknown>();
+  socket
+    .once("open", () => socket.send(text))
+    .once("message", heard.resolve)
+    .once("error", heard.reject);
+  const answer = String(await heard.promise);
+  socket.terminate();
+  return answer;
+}
+
 describe.skipIf(missing !== undefined)("previews on gVisor", () => {
   test("a web server inside is opened, paused and resumed at other servers, where it keeps running", async () => {
     const store = await temporaryFolder();
@@ -63,10 +93,13 @@ describe.skipIf(missing !== undefined)("previews on gVisor", () => {
     expect((await get({ server: second, host }, { method: "POST", body })).text).toBe(String(body.length));
     const events = await open({ server: second, host }, { path: "/events" });
     expect(String((await events[Symbol.asyncIterator]().next()).value)).toBe("data: one\n\n");
+    for (const server of [first, second])
+      expect(await echoed(server.httpUrl, host, "over a socket")).toBe("over a socket");
 
     await call(first, "POST", `${path}/checkpoint`, {});
     const [woken] = await Promise.all([get({ server: second, host }), get({ server: second, host })]);
     expect(woken.status).toBe(200);
+    expect(await echoed(second.httpUrl, host, "after a resume")).toBe("after a resume");
     expect(await call(second, "GET", path)).toMatchObject({ state: "running", owner: { here: true } });
 
     // Its server dies: the same URL resumes the last checkpoint at the other one, when the lease is over.

@@ -35,7 +35,7 @@ export function PortTable({ sandboxId }: { readonly sandboxId: string }): JSX.El
         <p class="hint">No program listens on a port. Start a web server inside, and it appears here.</p>
       ) : null}
       {value === undefined || value.length === 0 ? null : (
-        <TableRegion label="Ports" columns={["Port", "Address inside", "Access"]}>
+        <TableRegion label="Ports" columns={["Port", "Address inside", "Process", "Access"]}>
           {value.map((listening) => (
             <PortRow key={listening.port} listening={listening} onOpen={open} />
           ))}
@@ -52,7 +52,7 @@ interface PortRowProperties {
 
 /** A private port is opened with a signed link, made when it is clicked: the page's own session does not count there. */
 function PortRow({ listening, onOpen }: PortRowProperties): JSX.Element {
-  const { port, address, url } = listening;
+  const { port, address, process, url } = listening;
   const follow = (event: TargetedMouseEvent<HTMLAnchorElement>): void => {
     if (listening.public || !may("use")) return;
     event.preventDefault();
@@ -66,6 +66,7 @@ function PortRow({ listening, onOpen }: PortRowProperties): JSX.Element {
         </a>
       </td>
       <td class="mono">{address}</td>
+      <td class="mono">{process === null ? "" : `${process.pid} ${process.command.slice(0, 60)}`}</td>
       <td>{listening.public ? "anyone" : "private: a key, a token or a signed link"}</td>
     </tr>
   );

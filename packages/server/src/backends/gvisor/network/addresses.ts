@@ -4,7 +4,10 @@ import { LINK_PREFIX } from "./names.ts";
 /** Every sandbox with a network has four addresses of these, for a link with two ends. */
 export const POOL = "10.213.0.0/16";
 export const POOL_START = "10.213.";
-export const SLOTS = 16_384;
+/** The last four are the nameserver's. */
+export const SLOTS = 16_383;
+/** The nameserver of every sandbox: programs may remember it beyond a restore. No interface has the address. */
+export const NAMESERVER = "10.213.255.253";
 
 export interface LinkAddresses {
   /** The host's end. Its name is the claim on the addresses: the kernel allows a name for one link only. */

@@ -2,7 +2,8 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import { poolConflict, POOL } from "./addresses.ts";
-import { egressPolicy } from "./egress-policy.ts";
+import { firewallText, type Firewall } from "./firewall.ts";
+import { LINK_PREFIX } from "./names.ts";
 import { runTool } from "./run-tool.ts";
 
 export interface NetworkTools {
@@ -17,6 +18,17 @@ export type NetworkSupport =
 
 /** Older versions mistake a namespace of their own for the host's on newer kernels, and refuse to start in it. */
 const OLDEST_ENGINE_DATE = "20250101";
+
+/** With everything that the kernel must support. */
+const SAMPLE: Firewall = {
+  table: "sandboxer-probe",
+  ports: { connections: 1, names: 2 },
+  allowed: ["10.0.0.0/8"],
+  links: [
+    { link: `${LINK_PREFIX}0`, policy: "open" },
+    { link: `${LINK_PREFIX}1`, policy: { allow: ["192.0.2.0/24:53"], deny: ["192.0.2.1"] } },
+  ],
+};
 
 export async function probeNetwork(engineVersion: string, searchPath: string): Promise<NetworkSupport> {
   const date = /(?:^|[^0-9])(20[0-9]{6})/.exec(engineVersion)?.[1];
@@ -36,7 +48,7 @@ export async function probeNetwork(engineVersion: string, searchPath: string): P
     return { ok: false, reason, remedy: "Use a machine without that network." };
   }
   try {
-    await runTool(nft, "--check", egressPolicy("sandboxer-probe", ["192.0.2.1"]));
+    await runTool(nft, "--check", firewallText(SAMPLE));
   } catch (error) {
     const reason = `the kernel rejects the firewall rules: ${(error as Error).message}`;
     return { ok: false, reason, remedy: "Run as root, with CAP_NET_ADMIN and the kernel's nf_tables." };

@@ -1,7 +1,8 @@
 import { randomInt } from "node:crypto";
 import { writeFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError, type NetworkPolicy } from "@sandboxer/protocol";
+import type { NetworkGuard } from "../../backend.ts";
 import { addressesOf, SLOTS, type LinkAddresses } from "./addresses.ts";
 import { NAMESPACE_FOLDER } from "./names.ts";
 import { runTool, ToolError } from "./run-tool.ts";
@@ -12,22 +13,38 @@ const USUAL_BYTES = 1500;
 const INSIDE = "eth0";
 const CLAIM_ATTEMPTS = 64;
 
+/** The host's ends of links, as the firewall knows them. */
+export interface Links {
+  /** Before it is up. */
+  add(addresses: LinkAddresses): Promise<void>;
+  /** What comes through it is served by the guard. */
+  change(addresses: LinkAddresses, policy: NetworkPolicy, guard: NetworkGuard): Promise<void>;
+  /** After it was removed. */
+  remove(addresses: LinkAddresses): Promise<void>;
+}
+
 /**
  * The namespace of one incarnation of a sandbox, with one end of a link in it. gVisor takes the address off that end
  * and uses it itself, so a namespace is used once: a restore gets a new one, with another address.
  */
 export class SandboxNetwork {
   readonly name: string;
-  /** Whether it has a link to the host. */
-  readonly connected: boolean;
   readonly #ip: string;
   readonly #prepare: () => Promise<void>;
+  readonly #links: Links | undefined;
+  #addresses: LinkAddresses | undefined;
 
-  constructor(name: string, ip: string, connected: boolean, prepare: () => Promise<void>) {
+  /** `links`: absent, it has no link to the host. */
+  constructor(name: string, ip: string, prepare: () => Promise<void>, links: Links | undefined) {
     this.name = name;
-    this.connected = connected;
     this.#ip = ip;
     this.#prepare = prepare;
+    this.#links = links;
+  }
+
+  /** Whether it has a link to the host. */
+  get connected(): boolean {
+    return this.#links !== undefined;
   }
 
   get path(): string {
@@ -39,8 +56,10 @@ export class SandboxNetwork {
     // First, because the clean-up after a crash finds the rest by it.
     await runTool(this.#ip, "netns", "add", this.name);
     await this.#inside("link", "set", "lo", "up");
-    if (!this.connected) return;
-    const { link, host, sandbox } = await this.#claimLink(await hostLinkBytes());
+    if (this.#links === undefined) return;
+    this.#addresses = await this.#claimLink(await hostLinkBytes());
+    const { link, host, sandbox } = this.#addresses;
+    await this.#links.add(this.#addresses);
     await runTool(this.#ip, "address", "add", `${host}/30`, "dev", link);
     // A sandbox that uses the address of another is ignored.
     await writeFile(`/proc/sys/net/ipv4/conf/${link}/rp_filter`, "1");
@@ -50,9 +69,16 @@ export class SandboxNetwork {
     await this.#inside("route", "add", "default", "via", host);
   }
 
+  async setPolicy(policy: NetworkPolicy, guard: NetworkGuard): Promise<void> {
+    if (this.#addresses !== undefined) await this.#links?.change(this.#addresses, policy, guard);
+  }
+
   /** Also half-created and already removed ones. */
   async remove(): Promise<void> {
     await removeNamespace(this.#ip, this.name);
+    const addresses = this.#addresses;
+    this.#addresses = undefined;
+    if (addresses !== undefined) await this.#links?.remove(addresses);
   }
 
   /** From a random position, so that an address is not reused soon: the outside may still be sending to it. */

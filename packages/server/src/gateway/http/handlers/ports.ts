@@ -16,9 +16,10 @@ export function portsHandlers(manager: SandboxManager, { addresses, links }: Pre
   return {
     listPorts: async ({ params }) => {
       const ports = await manager.ports.list(await manager.running(params.id));
-      const items = ports.map(({ port, address, isPublic }) => ({
+      const items = ports.map(({ port, address, process = null, isPublic }) => ({
         port,
         address,
+        process,
         public: isPublic,
         url: addresses.urlOf({ sandboxId: params.id, port }),
       }));
@@ -32,8 +33,11 @@ export function portsHandlers(manager: SandboxManager, { addresses, links }: Pre
       const lastsMs = parseDurationMs(expires);
       if (lastsMs < 1000 || lastsMs > LONGEST_LINK_MS)
         throw new SandboxerError("bad_request", "expires must be from 1s to 30d.");
-      const { text, endsAt } = links.sign(target, Math.ceil((Date.now() + lastsMs) / 1000));
+      const { text, endsAt } = links.sign(target, Math.ceil((Date.now() + lastsMs) / 1000), access.linkRound(port));
       return { url: `${url}?${SIGNATURE_PARAMETER}=${text}`, expires_at: new Date(endsAt * 1000).toISOString() };
+    },
+    withdrawPortLinks: async ({ params, query, epoch }) => {
+      await manager.amend(params.id, epoch, { withdraw_links: query.port });
     },
   } satisfies Partial<Handlers>;
 }

@@ -1,6 +1,8 @@
 import { PassThrough } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import { AgentClient } from "../../../../src/backends/agent/agent-client.ts";
+import { readListeningPorts } from "../../../../src/backends/agent/listening-ports.ts";
+import { prepareUserSpace } from "../../../../src/backends/agent/prepare-user-space.ts";
 
 /** An agent that is in the hands of whoever runs inside: it sends whatever it likes. */
 export class HostileAgent {
@@ -9,10 +11,13 @@ export class HostileAgent {
   readonly failures: SandboxerError[] = [];
   readonly client: AgentClient;
 
-  constructor() {
+  readonly #rootInside: boolean;
+
+  constructor(rootInside = false) {
+    this.#rootInside = rootInside;
     this.input.resume();
     this.client = new AgentClient(this.input, this.output, {
-      users: { workingFolder: "/", rootInside: false },
+      users: { workingFolder: "/", rootInside, gainsRights: rootInside },
       baseEnv: {},
       env: {},
       heartbeatMs: 0,
@@ -25,8 +30,8 @@ export class HostileAgent {
   /** Everything that waits for an answer, under the request numbers 1, 2, … */
   askEverything(): Promise<unknown>[] {
     const { client } = this;
-    const drain = async (): Promise<void> => {
-      const process = await client.exec({ key: "k", argv: ["x"] });
+    const drain = async (key: string, user?: string): Promise<void> => {
+      const process = await client.exec({ key, argv: ["x"], ...(user === undefined ? {} : { user }) });
       for await (const chunk of process.output()) process.acknowledge(chunk.offset + chunk.data.length);
       await process.exited;
     };
@@ -35,7 +40,7 @@ export class HostileAgent {
     };
     return [
       client.ping(),
-      drain(),
+      drain("k"),
       client.processes(),
       client.processTable(),
       receive(),
@@ -46,6 +51,14 @@ export class HostileAgent {
       client.files.write("/x", new Uint8Array(10)),
       client.restored(1, "host"),
       client.start({ timeoutMs: 60_000 }),
+      ...(this.#rootInside
+        ? [
+            drain("root", "root"),
+            drain("named", "someone:0"),
+            prepareUserSpace(client, false),
+            readListeningPorts(client.rootFiles),
+          ]
+        : []),
     ];
   }
 }

@@ -29,7 +29,14 @@ export const FORBIDDEN = [
 ];
 
 const SERVER = `
-import socketserver
+import socket, socketserver, threading
+datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.bind(("0.0.0.0", ${PORT}))
+def hear():
+    while True:
+        data, who = datagrams.recvfrom(100)
+        datagrams.sendto(b"outside heard " + data, who)
+threading.Thread(target=hear, daemon=True).start()
 class Answer(socketserver.BaseRequestHandler):
     def handle(self):
         self.request.sendall(("outside sees " + self.client_address[0]).encode())
@@ -103,6 +110,21 @@ threads = [threading.Thread(target=reach, args=(address,)) for address in addres
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 for address in addresses: print(seen[address])
+`;
+}
+
+/** A Python program that prints the answer to a datagram, or the kind of failure. */
+export function datagram(address: string): string {
+  return `
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(${NO_ANSWER_MS / 1000})
+s.connect(("${address}", ${PORT}))
+try:
+    s.send(b"you")
+    print(s.recv(100).decode())
+except OSError as error:
+    print("failed: " + type(error).__name__)
 `;
 }
 
