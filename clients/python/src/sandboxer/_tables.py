@@ -282,6 +282,11 @@ ROUTES: dict[str, Route] = {
         "/v1/sandboxes/{id}/port-links",
         accept="application/json",
     ),
+    "withdrawPortLinks": Route(
+        "DELETE",
+        "/v1/sandboxes/{id}/port-links",
+        accept="application/json",
+    ),
     "createSnapshot": Route(
         "POST",
         "/v1/sandboxes/{id}/snapshot",

@@ -38,6 +38,7 @@ __all__ = [
     "Keep",
     "KeepInput",
     "ListeningPort",
+    "ListeningPortProcess",
     "ListeningPorts",
     "MoveSettings",
     "NetworkInput",
@@ -648,10 +649,18 @@ class UploadResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ListeningPortProcess:
+    pid: int
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ListeningPort:
     port: int
     #: The address inside that the program listens on.
     address: str
+    #: The process that listens. None: unknown.
+    process: ListeningPortProcess | None
     #: Whether anyone may open the URL.
     public: bool
     #: Where a browser opens the port.
