@@ -5,7 +5,7 @@ export type Unit = "ms" | "MB/s" | "MiB" | "MB" | "%" | "/s";
 /** More of these is better. */
 const MORE_IS_BETTER: ReadonlySet<Unit> = new Set<Unit>(["MB/s", "/s"]);
 
-/** What the issue asks for, as a bound on a ratio. */
+/** The goal, as a bound on a ratio. */
 export interface Aim {
   readonly bound: "at most" | "at least";
   readonly ratio: number;
@@ -29,7 +29,7 @@ export interface Comparison {
   readonly phases?: { readonly ours: Record<string, number>; readonly raw: Record<string, number> };
 }
 
-/** The same work done by several, in the same rounds. The first side is the one that is judged. */
+/** The same work done by several sides, in the same rounds. The first side is judged. */
 export interface Contest {
   readonly id: string;
   readonly title: string;

@@ -54,8 +54,8 @@ const browser = wanted("console") ? prepareChromium(report) : undefined;
 const extensionsOver = Promise.withResolvers<void>();
 const extensions = async (): Promise<readonly Planned[]> => (await services, [planExtensions()]);
 
-/** The longest suite starts as soon as its engine is known, which takes a moment; building one takes minutes. */
-const engineKnown = Promise.race([engines, delay(15_000, undefined, { ref: false })]);
+/** Short suites leave the room to the longest one, whose engine is known after some seconds; building it takes minutes. */
+const engineKnown = Promise.race([engines, delay(60_000, undefined, { ref: false })]);
 
 /** By rank: the longest first, and what others wait for; at the end what is short. A weight says how many workers it keeps busy. */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
@@ -71,7 +71,7 @@ const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>
   [1, async () => (await engineKnown, STATIC_SUITES)],
   [1, async () => (await engineKnown, [planAgent()])],
   [1, async () => (await engineKnown, [simulation(2_000)])],
-  [1, async () => (await python, [planPython()])],
+  [1, async () => (await python, await engineKnown, [planPython()])],
 ];
 // Each that runs listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);

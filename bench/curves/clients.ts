@@ -18,7 +18,7 @@ interface Kind {
   readonly path: (server: ServerProcess) => Promise<string>;
 }
 
-/** How a server answers many clients, each of which asks again as soon as it has its answer. */
+/** How a server answers many clients. Each client asks again as soon as it has its answer. */
 export async function measureClients(lab: Lab): Promise<Partial<Findings>> {
   const counts = byEffort(lab, { full: [1, 10, 100, 500, 1000, 2000], quick: [1, 10, 100], smoke: [1, 10] });
   const kinds: readonly Kind[] = [

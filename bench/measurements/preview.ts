@@ -31,7 +31,7 @@ for _ in range(int(sys.argv[1])):
     print((time.perf_counter() - begin) * 1000)
 `;
 
-/** What the issue allows, in ms: for a warm request, and beyond a resume. */
+/** The goals, in ms: for a warm request, and beyond a resume. */
 const WARM_MS = 5;
 const WAKE_MS = 50;
 

@@ -11,7 +11,7 @@ import { summarize } from "../statistics.ts";
 const MEGABYTE = 1_000_000;
 const PIECE_BYTES = 64_000;
 const INSIDE_PORT = 8000;
-/** What the issue allows for the way through the proxy, in ms. */
+/** The goal for the way through the proxy, in ms. */
 const ADDED_MS = 2;
 
 /** Sends as many bytes as it is asked for, as `outside` does in the server's process. */

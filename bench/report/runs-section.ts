@@ -1,6 +1,6 @@
 import type { Results, RunFacts } from "./results.ts";
 
-/** Where, when and on what it was measured; groups of one run together. */
+/** Where, when and on which machine it was measured; groups of one run together. */
 export function runsSection({ groups }: Results): string[] {
   const runs = new Map<string, { readonly run: RunFacts; readonly names: string[] }>();
   for (const [name, { run }] of Object.entries(groups)) {

@@ -13,7 +13,7 @@ export function contestTable(contests: readonly Contest[]): string[] {
   return table(["", ...names, ...(hasAims ? ["aim", ""] : [])], rows);
 }
 
-/** What it took and, for all but the first, how many times that the first has taken. */
+/** The duration and, for all but the first, its ratio to the first. */
 function sideCell(contest: Contest, name: string): string {
   const side = contest.sides.find((each) => each.name === name);
   if (side === undefined) return "–";

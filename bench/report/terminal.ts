@@ -1,7 +1,7 @@
 import { allContests, meetsAim, ratioTo, type Findings } from "../result.ts";
 import { formatAim, formatKinds, formatRatio, formatSummary } from "./format.ts";
 
-/** What a group has found out, for a terminal. */
+/** The results of a group, for a terminal. */
 export function renderForTerminal(findings: Findings): string {
   const lines = [
     ...allContests(findings).flatMap((contest) => [

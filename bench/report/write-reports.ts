@@ -42,7 +42,7 @@ function renderPlots(results: Results): Map<string, string> {
   return plots;
 }
 
-/** What an earlier run has left; nothing of what another release has written. */
+/** The results of an earlier run; those of other releases are ignored. */
 async function readResults(path: string): Promise<Results> {
   const text = await readFile(path, "utf8").catch(() => "{}");
   const value = JSON.parse(text) as Partial<Results>;

@@ -14,7 +14,7 @@ export interface BenchStore {
   newStore(endpoint?: string): Promise<string>;
 }
 
-/** A directory, and the servers that are here; one that is not is named. */
+/** A directory, and the servers that are installed here; a missing one is reported by name. */
 export async function openBenchStores(lab: Lab): Promise<BenchStore[]> {
   const directory: BenchStore = {
     name: "directory",

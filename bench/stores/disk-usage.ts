@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** What a folder takes up on the disk, once everything is there. */
+/** The disk usage of a folder, after everything was written. */
 export async function diskMegabytes(folder: string): Promise<number> {
   await promisify(execFile)("sync", ["-f", folder]);
   const { stdout } = await promisify(execFile)("du", ["--summarize", "--block-size=1", folder]);

@@ -7,7 +7,7 @@ export interface TracedRequest {
   readonly key: string;
 }
 
-/** What one server has asked of its store so far. */
+/** The requests of one server to its store so far. */
 export interface StoreTrace {
   requests(): readonly TracedRequest[];
 }

@@ -1,4 +1,4 @@
-/** Looks until a condition holds; fails after the deadline, which is for what is broken, with what was waited for. */
+/** Checks until a condition holds. The deadline is for broken code: the error names the awaited condition. */
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,

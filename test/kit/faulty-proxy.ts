@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Answered, UploadSessions } from "./upload-sessions.ts";
 import { createServer, type IncomingMessage, request as forwardRequest, type ServerResponse } from "node:http";
 
-/** What happens to one request on its way. Undefined: nothing. */
+/** The fault of one request on its way. Undefined: none. */
 export type Fault =
   /** It never arrives, and the connection breaks. */
   | "request-lost"
@@ -30,7 +30,7 @@ export class FaultyProxy {
   sessions: UploadSessions | undefined;
   /** Asked for each request. */
   fault: (request: SeenRequest) => Fault | undefined = () => undefined;
-  /** What the server gets to see instead. */
+  /** The request that the server gets instead. */
   rewrite: (request: SeenRequest) => SeenRequest = (request) => request;
   readonly #close: () => Promise<void>;
 
@@ -90,7 +90,7 @@ async function pass(
   if (fault === "answer-lost") return void outgoing.destroy();
   if (typeof fault === "object" && "statusInstead" in fault) return void outgoing.writeHead(fault.statusInstead).end();
   const headers = { ...answer.headers };
-  // An upload goes on through the proxy too.
+  // An upload continues through the proxy too.
   if (headers.location !== undefined) headers.location = headers.location.replace(target, proxy.endpoint);
   outgoing.writeHead(answer.statusCode ?? 502, headers);
   if (fault !== "answer-cut") return void outgoing.end(incoming.method === "HEAD" ? undefined : content);

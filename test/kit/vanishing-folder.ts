@@ -10,7 +10,7 @@ export interface VanishingFolder {
   readonly path: string;
   vanish(): Promise<void>;
   comeBack(): Promise<void>;
-  /** What is in the bare folder while the other one is away, at any depth. */
+  /** The entries of the bare folder while the other one is away, at any depth. */
   strays(): Promise<readonly string[]>;
 }
 

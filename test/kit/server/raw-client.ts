@@ -8,11 +8,11 @@ export interface RawClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** False: a client that takes everything and confirms nothing. */
   readonly autoPong?: boolean;
-  /** Confirms what it takes, but only after this time. */
+  /** Confirms the output that it takes, but only after this time. */
   readonly pongDelayMs?: number;
-  /** How long to wait for what is expected; real engines take longer. */
+  /** How long to wait for an expected message; real engines take longer. */
   readonly deadlineMs?: number;
-  /** False: one that knows only the original protocol. */
+  /** False: a client that knows only the original protocol. */
   readonly extensions?: boolean;
 }
 
@@ -29,7 +29,7 @@ export class RawClient {
   readonly opened: Promise<void>;
   closeCode: number | undefined;
   readonly #deadlineMs: number;
-  /** What its next message has to say besides: the first one on `/create` asks for extensions. */
+  /** Fields that are added to its next message: the first one on `/create` asks for extensions. */
   #besides: object = {};
   #taken = 0;
   #wake: () => void = () => {};
@@ -102,7 +102,7 @@ export class RawClient {
     return [...this.rest(), this.closeCode ?? 0];
   }
 
-  /** What came until the sandbox runs, or the server has closed. */
+  /** The messages until the sandbox runs, or the server has closed. */
   async outcome(): Promise<(string | number)[]> {
     const runs = (): boolean =>
       this.events.some((_event, index) => index >= this.#taken && this.#isAt(index, "RUNNING"));
@@ -146,7 +146,7 @@ export class RawClient {
     await this.closed;
   }
 
-  /** The TCP connection underneath: what is not read there stays in the kernel, then on the server. */
+  /** The TCP connection underneath: unread bytes stay in the kernel, then on the server. */
   get tcp(): Socket {
     const { _socket: socket } = this.socket as unknown as { _socket: Socket };
     return socket;

@@ -22,11 +22,11 @@ export interface ServerProcessOptions {
   readonly dataHome?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What becomes the command, or starts it: `["unshare", "--pid", …]`. */
+  /** A program that starts the command: `["unshare", "--pid", …]`. */
   readonly prefix?: readonly string[];
-  /** With the usual pool of sandboxes that are started ahead, of which each costs as much as one that is used. */
+  /** With the default pool of sandboxes that are started ahead. Each costs as much as one that is used. */
   readonly warm?: boolean;
-  /** The end of the test, unless told; one that several tests share needs a `dataHome` too. */
+  /** Default: until the end of the test. A server that several tests share needs a `dataHome` too. */
   readonly until?: "stopped";
 }
 
@@ -90,7 +90,7 @@ export class ServerProcess {
     return this.connect(`/attach/${id}${query}`);
   }
 
-  /** As if the power had gone: nothing is told to anyone. */
+  /** As in a power failure: without any last message. */
   async killHard(): Promise<void> {
     this.#process.kill("SIGKILL");
     await this.exited;

@@ -79,19 +79,19 @@ export interface TestServerOptions {
   readonly maxWakes?: number;
   readonly wakeTimeoutMs?: number;
   readonly pageAfterMs?: number;
-  /** What `/readyz` asks. */
+  /** The probe of `/readyz`. */
   readonly probe?: () => Promise<Health>;
   readonly retention?: DurableStore["retention"];
   readonly defaultMaxLoss?: MaxLoss;
   readonly proveSnapshots?: boolean;
   readonly defaultNetwork?: NetworkPolicy;
-  /** What sandboxes may reach. */
+  /** The destinations that sandboxes may reach. */
   readonly outside?: OutsideOptions;
   readonly scrub?: ScrubSettings;
   readonly leaseTtlMs?: number;
   readonly handoffTimeoutMs?: number;
   readonly drainTimeoutMs?: number;
-  /** Where others are told to reach it; absent: where it is. */
+  /** The address that other servers use for it; absent: its own. */
   readonly advertiseUrl?: string;
   /** Whether servers ring one another over HTTP (default), besides in the store. */
   readonly ring?: boolean;
@@ -102,7 +102,7 @@ export interface TestServerOptions {
   /** Where records of this machine are kept; absent: a folder of its own. */
   readonly dataFolder?: string;
   readonly secrets?: SecretResolver;
-  /** What saved states are encrypted with; absent: with the keys of clients at most. */
+  /** The keys that encrypt saved states; absent: at most those of clients. */
   readonly masterKeys?: MasterKeys;
   /** Whether records without a good seal are refused. */
   readonly requireSealed?: boolean;
@@ -111,7 +111,7 @@ export interface TestServerOptions {
   readonly docsFolder?: string;
   /** Who speaks at /mcp, instead of our tools. */
   readonly answerMcp?: McpEndpointOptions["answerMcp"];
-  /** What the gateway says; absent: nobody hears it. */
+  /** The gateway's log; absent: it is dropped. */
   readonly log?: Logger;
 }
 
@@ -134,9 +134,9 @@ export interface TestServer {
   /** A client with a sandbox that runs; what was said until then is taken. */
   create(configuration?: object, options?: RawClientOptions): Promise<CreatedClient>;
   attach(sandboxId: string, query?: string, options?: RawClientOptions): RawClient;
-  /** Attaches as soon as the server has noticed that the client before has gone. */
+  /** Attaches as soon as the server has noticed that the previous client has left. */
   attachWhenFree(sandboxId: string): Promise<RawClient>;
-  /** What the manager knows of a sandbox that runs here. */
+  /** The manager's record of a sandbox that runs here. */
   live(sandboxId: string): Promise<LiveSandbox>;
   /** Gives what the store has not taken. */
   drain(): Promise<readonly UnsavedSandbox[]>;

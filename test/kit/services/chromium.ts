@@ -2,7 +2,7 @@
  * A chromium for the tests of the console, best a headless shell: the same engine without the window, the address bar and its
  * list of suggestions (a page of its own) that a whole browser makes for every context, which took a second of a processor for
  * each test. The system's, or Debian's package with the libraries that it needs, taken apart in the cache, where nothing is
- * installed. `node test/kit/services/chromium.ts` gets it; what is there is left alone.
+ * installed. `node test/kit/services/chromium.ts` gets it; an existing one is left alone.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -21,7 +21,7 @@ const PROGRAM = join("usr/lib/chromium", PACKAGE);
 /** A browser that tests can start. */
 export interface FoundChromium {
   readonly path: string;
-  /** What it needs besides the environment of the tests. */
+  /** Variables that it needs besides the environment of the tests. */
   readonly env: Readonly<Record<string, string>>;
 }
 

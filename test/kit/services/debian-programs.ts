@@ -1,6 +1,6 @@
 /**
  * Programs of Debian's archive for tests that need real services, taken apart in the cache: nothing is installed, and
- * the system stays as it is. `node test/kit/services/debian-programs.ts` gets them; what is there is left alone.
+ * the system stays as it is. `node test/kit/services/debian-programs.ts` gets them; existing files are left alone.
  */
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";

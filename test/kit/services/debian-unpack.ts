@@ -24,9 +24,9 @@ export interface UnpackedPackages {
   readonly names: readonly string[];
   /** Where they are when all went well. */
   readonly folder: string;
-  /** For whom they are. */
+  /** The tests that need them. */
   readonly purpose: string;
-  /** Makes of what was taken apart what is kept, and tries it out. */
+  /** Makes the kept files from the unpacked packages, and tries them. */
   readonly finish?: (unpacked: string) => Promise<void>;
 }
 
@@ -77,7 +77,7 @@ async function unpack(names: readonly string[], suite: string, scratch: string, 
   }
 }
 
-/** `LD_LIBRARY_PATH` of what is in there. */
+/** `LD_LIBRARY_PATH` for the programs in the folder. */
 export async function librariesOf(folder: string): Promise<string> {
   const libraries: string[] = [];
   for (const base of ["usr/lib", "lib"]) {

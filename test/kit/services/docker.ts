@@ -13,9 +13,9 @@ export interface DockerEngine {
   /** `unix:///…`, as `DOCKER_HOST` takes it. */
   readonly host: string;
   readonly socketPath: string;
-  /** What a process needs to find docker, its compose plugin and this engine. */
+  /** The environment in which a process finds docker, its compose plugin and this engine. */
   readonly env: Readonly<Record<"PATH" | "DOCKER_HOST" | "DOCKER_CONFIG", string>>;
-  /** Runs `docker ARGS…` and gives what it printed. */
+  /** Runs `docker ARGS…` and returns its output. */
   docker(...args: readonly string[]): Promise<string>;
   /** Makes an image of a folder. */
   importImage(name: string, rootFolder: string): Promise<void>;

@@ -1,6 +1,6 @@
 /**
  * Programs that tests of gVisor need and a small machine lacks: Debian's, in the cache, where nothing is installed.
- * `node test/kit/services/gvisor-tools.ts` gets them; what is there is left alone.
+ * `node test/kit/services/gvisor-tools.ts` gets them; existing files are left alone.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { withGvisorTools } from "./gvisor-tools.ts";
 
 const PYTHON = "/usr/bin/python3";
-/** What an image needs of Debian's Python: the programs, their libraries, the standard library without tests, and pip. */
+/** The parts of Debian's Python for an image: the programs, their libraries, the standard library without tests, and pip. */
 const FILES = `
 import glob, os, subprocess, sys, sysconfig
 stdlib = sysconfig.get_path("stdlib")

@@ -17,7 +17,7 @@ sh -c "$clean_up" > /dev/null 2>&1
 const READY_MS = 120_000;
 
 export interface ServiceProcess {
-  /** The end of what it said. */
+  /** The end of its output. */
   said(): string;
   running(): boolean;
   stop(): Promise<void>;

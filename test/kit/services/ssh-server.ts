@@ -27,7 +27,7 @@ exec "$@"
 /** A real sshd on the loopback with keys of its own; its "host" is this machine. */
 export interface SshServer {
   readonly port: number;
-  /** What a sandbox's placement says to get there. */
+  /** The placement of sandboxes on this host. */
   readonly placement: Readonly<Record<"host" | "user" | "port" | "identity_file" | "known_hosts_file", string>>;
   /** Ends every connection at once, as a cable that is cut; new ones are accepted. */
   cut(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
  * Gets the servers that the tests of the stores run against: `node test/kit/store-servers/prepare.ts`.
- * What is there already is left alone. Exits with 1 when one cannot be had.
+ * Existing ones are left alone. Exits with 1 when one cannot be had.
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 
-/** Runs a program to its end; throws with the last lines of what it said. */
+/** Runs a program to its end; throws with the last lines of its output. */
 export async function runProgram(
   command: readonly [string, ...string[]],
   options: { readonly signal: AbortSignal; readonly env?: Record<string, string> },

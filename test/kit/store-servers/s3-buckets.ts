@@ -4,7 +4,7 @@ import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 export const S3_KEY_ID = "sandboxer";
 export const S3_SECRET = "sandboxer-secret";
 
-/** What the SDK's own chain looks for first; also for child processes. */
+/** The variables that the SDK's own chain looks for first; also for child processes. */
 export function setS3Credentials(): void {
   process.env["AWS_ACCESS_KEY_ID"] = S3_KEY_ID;
   process.env["AWS_SECRET_ACCESS_KEY"] = S3_SECRET;

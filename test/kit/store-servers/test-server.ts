@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** A real object store that tests start on this machine. */
 export interface StoreServer {
   readonly name: string;
-  /** What {@link prepare} makes, and what says that it is there. */
+  /** The file that {@link prepare} makes; if it exists, the server is ready to use. */
   readonly program: string;
   /** How {@link prepare} gets it, and why not in a simpler way. */
   readonly origin: string;
