@@ -88,6 +88,21 @@ describe("installed into an empty folder", () => {
     );
   });
 
+  test("the installed server speaks MCP", async () => {
+    const url = await serve();
+    const response = await fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "sandbox_open", arguments: {} },
+      }),
+    });
+    expect(await response.text()).toContain("sandbox_id");
+  });
+
   test("the console opens, with everything that its page names", async () => {
     const url = await serve();
     const page = await (await fetch(url)).text();
