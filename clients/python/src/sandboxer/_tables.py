@@ -90,6 +90,12 @@ ROUTES: dict[str, Route] = {
         accept="application/json",
         repeatable=False,
     ),
+    "promoteSandbox": Route(
+        "POST",
+        "/v1/sandboxes/{id}/promote",
+        accept="application/json",
+        idempotent=True,
+    ),
     "moveSandbox": Route(
         "POST",
         "/v1/sandboxes/{id}/move",
@@ -176,6 +182,45 @@ ROUTES: dict[str, Route] = {
     "releaseProcess": Route(
         "DELETE",
         "/v1/sandboxes/{id}/processes/{process_id}",
+        accept="application/json",
+    ),
+    "runCell": Route(
+        "POST",
+        "/v1/sandboxes/{id}/cells",
+        accept="application/json",
+        repeatable=False,
+    ),
+    "followCell": Route(
+        "GET",
+        "/v1/sandboxes/{id}/contexts/{context_id}/cells/{cell_id}",
+        accept="application/x-ndjson",
+    ),
+    "createContext": Route(
+        "POST",
+        "/v1/sandboxes/{id}/contexts",
+        accept="application/json",
+        repeatable=False,
+    ),
+    "listContexts": Route(
+        "GET",
+        "/v1/sandboxes/{id}/contexts",
+        accept="application/json",
+    ),
+    "restartContext": Route(
+        "POST",
+        "/v1/sandboxes/{id}/contexts/{context_id}/restart",
+        accept="application/json",
+        repeatable=False,
+    ),
+    "interruptContext": Route(
+        "POST",
+        "/v1/sandboxes/{id}/contexts/{context_id}/interrupt",
+        accept="application/json",
+        repeatable=False,
+    ),
+    "deleteContext": Route(
+        "DELETE",
+        "/v1/sandboxes/{id}/contexts/{context_id}",
         accept="application/json",
     ),
     "readFile": Route(
@@ -453,6 +498,11 @@ ERRORS: dict[str, ErrorRow] = {
         404,
         False,
         "The process has ended and its record was deleted. List processes with `sandboxer ps`.",
+    ),
+    "context_not_found": ErrorRow(
+        404,
+        False,
+        "List the sandbox's interpreters with GET /v1/sandboxes/{id}/contexts.",
     ),
     "operation_not_found": ErrorRow(
         404,

@@ -14,11 +14,14 @@ __all__ = [
     "Carried",
     "CarriedFiles",
     "CarriedHardLinks",
+    "CellAnswer",
+    "CellAnswerException",
+    "CellResult",
+    "CellResultTable",
     "DamagedSandbox",
     "Engine",
     "EventRecord",
     "Expiry",
-    "ExpiryFailed",
     "FileEntry",
     "ForkSettings",
     "HandoffRecord",
@@ -31,6 +34,7 @@ __all__ = [
     "IntegrityReportMissingPack",
     "IntegrityReportProblem",
     "IntegrityReportUnnamedPacks",
+    "InterpreterContext",
     "Keep",
     "KeepInput",
     "ListeningPort",
@@ -44,6 +48,8 @@ __all__ = [
     "PortLink",
     "ProcessRecord",
     "ProcessTableEntry",
+    "Promotion",
+    "PromotionKept",
     "ProvenCheckpoint",
     "Reachability",
     "RefusedConnection",
@@ -459,6 +465,24 @@ class ForkSettings(TypedDict, total=False):
     count: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class PromotionKept:
+    id: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promotion:
+    sandbox: SandboxRecord
+    winner: str
+    #: Snapshot of the state that the sandbox had before.
+    former_snapshot_id: str
+    #: The winner, and the other forks if that was requested.
+    deleted: list[str]
+    #: Sandboxes that should have been deleted, and why they were not.
+    kept: list[PromotionKept]
+
+
 class MoveSettings(TypedDict, total=False):
     backend: Required[str]
     #: Only for a portable (workspace) snapshot. Default: the captured sandbox's image; None: the backend's default.
@@ -479,16 +503,10 @@ class HandoffRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpiryFailed:
-    id: str
-    message: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Expiry:
     applied: bool
     items: list[SandboxRecord]
-    failed: list[ExpiryFailed]
+    failed: list[PromotionKept]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -534,6 +552,81 @@ class ProcessTableEntry:
     resident_bytes: int
     cpu_ms: float
     command: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResultTable:
+    columns: list[str]
+    rows: list[list[str | float | bool | None]]
+    row_count: int
+    column_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult:
+    #: The value of the cell's last expression.
+    main: bool
+    text: str | None
+    html: str | None
+    markdown: str | None
+    svg: str | None
+    #: Base64.
+    png: str | None
+    #: Base64.
+    jpeg: str | None
+    #: Base64.
+    pdf: str | None
+    latex: str | None
+    json: Any
+    javascript: str | None
+    table: CellResultTable | None
+    #: The data of a figure: `type` (line, scatter, bar, pie, superchart), `title`, `elements`.
+    chart: dict[str, Any] | None
+    #: Other formats, by their media type.
+    extra: dict[str, Any] | None
+    #: Formats that are too large.
+    omitted: list[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellAnswerException:
+    name: str
+    value: str
+    traceback: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellAnswer:
+    context_id: str
+    cell_id: str
+    execution_count: int
+    #: died: the interpreter ended during the cell, with its variables.
+    status: Literal["ok", "error", "interrupted", "died"]
+    stdout: str
+    stderr: str
+    results: list[CellResult]
+    exception: CellAnswerException | None
+    #: There was more output than `max_output_bytes`.
+    truncated: bool
+    timed_out: bool
+    #: The exit code of an interpreter that died.
+    exit_code: int | None
+    signal: str | None
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterpreterContext:
+    #: The default context of a language has the language's name.
+    id: str
+    language: Literal["python"]
+    #: The folder that it started in; None: the sandbox's default.
+    cwd: str | None
+    #: exited: its variables are lost; restart it.
+    state: Literal["idle", "busy", "exited"]
+    pid: int
+    #: None: unknown.
+    started_at: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -607,7 +700,7 @@ class SnapshotRecord:
     parent: str | None
     children: list[str]
     sandboxes: list[str]
-    reason: Literal["request", "fork", "named", "move"]
+    reason: Literal["request", "fork", "named", "move", "promote"]
     #: Cannot be deleted and is exempt from retention until it is unpinned.
     pinned: bool
     #: None: the server's default when it was taken.
@@ -934,7 +1027,7 @@ class OperationError:
 @dataclass(frozen=True, kw_only=True)
 class OperationRecord:
     id: str
-    kind: Literal["create", "acquire", "checkpoint", "resume", "snapshot", "prove", "verify", "scrub", "restore", "fork", "rewind", "move", "handoff", "recreate", "destroy", "pull"]
+    kind: Literal["create", "acquire", "checkpoint", "resume", "snapshot", "prove", "verify", "scrub", "restore", "fork", "rewind", "promote", "move", "handoff", "recreate", "destroy", "pull"]
     state: Literal["running", "done", "failed"]
     sandbox_id: str | None
     snapshot_id: str | None
@@ -955,7 +1048,7 @@ class OperationRecord:
 class OperationFilter(TypedDict, total=False):
     limit: int
     sandbox_id: str
-    kind: Literal["create", "acquire", "checkpoint", "resume", "snapshot", "prove", "verify", "scrub", "restore", "fork", "rewind", "move", "handoff", "recreate", "destroy", "pull"]
+    kind: Literal["create", "acquire", "checkpoint", "resume", "snapshot", "prove", "verify", "scrub", "restore", "fork", "rewind", "promote", "move", "handoff", "recreate", "destroy", "pull"]
     state: Literal["running", "done", "failed"]
 
 
