@@ -1,4 +1,4 @@
-/* Extended attributes of the user: FILE_ATTRIBUTES and FILE_SET_ATTRIBUTE. */
+/* Extended attributes of the user: FILE_ATTRIBUTES, FILE_SET_ATTRIBUTE and FILE_REMOVE_ATTRIBUTE. */
 #include <errno.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -66,6 +66,18 @@ int handle_file_set_attribute(uint32_t request, struct cursor *payload) {
     if (error != 0) return error;
     if (!is_of_user(name)) error = EINVAL;
     else if (lsetxattr(path, name, value, size, 0) != 0) error = errno;
+    identity_leave();
+    return error;
+}
+
+int handle_file_remove_attribute(uint32_t request, struct cursor *payload) {
+    (void)request;
+    uint8_t as_root = take_u8(payload);
+    const char *path = take_str(payload), *name = take_str(payload);
+    int error = file_enter(payload, as_root, path);
+    if (error != 0) return error;
+    if (!is_of_user(name)) error = EINVAL;
+    else if (lremovexattr(path, name) != 0 && errno != ENODATA) error = errno;
     identity_leave();
     return error;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "changes.h"
 #include "connection.h"
 #include "cursor.h"
 #include "files.h"
@@ -51,6 +52,9 @@ static const handler handlers[256] = {
     [0x19] = handle_file_link,
     [0x1A] = handle_file_attributes,
     [0x1B] = handle_file_set_attribute,
+    [0x1C] = handle_file_remove_attribute,
+    [0x1D] = handle_watch,
+    [0x1E] = handle_unwatch,
     [0x20] = handle_connect,
     [0x21] = handle_connection_write,
     [0x22] = handle_connection_close,

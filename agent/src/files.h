@@ -19,6 +19,7 @@ int handle_file_set(uint32_t request, struct cursor *payload);
 /* attributes.c: extended attributes */
 int handle_file_attributes(uint32_t request, struct cursor *payload);
 int handle_file_set_attribute(uint32_t request, struct cursor *payload);
+int handle_file_remove_attribute(uint32_t request, struct cursor *payload);
 /* removal.c */
 int handle_file_remove(uint32_t request, struct cursor *payload);
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "changes.h"
 #include "connection.h"
 #include "divert.h"
 #include "drain.h"
@@ -91,6 +92,7 @@ int main(int count, char **arguments) {
         input_watch();
         connection_watch();
         listener_watch();
+        changes_watch();
         /* After the pipes, whose state it changes. */
         reaper_watch();
         outbox_watch();

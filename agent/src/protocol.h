@@ -23,5 +23,6 @@ enum {
     EVENT_READY = 0xC4,
     EVENT_RESYNCED = 0xC5,
     EVENT_CONNECTION_ACCEPTED = 0xC6,
+    EVENT_CHANGE = 0xC7,
 };
 #endif

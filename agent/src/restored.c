@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "changes.h"
 #include "connection.h"
 #include "inbox.h"
 #include "input.h"
@@ -103,6 +104,7 @@ int handle_restored(uint32_t request, struct cursor *payload) {
     removal_restart();
     connection_restart();
     listener_restart();
+    changes_restart();
     change_system(generation, hostname, machine_id, entropy, entropy_size);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "changes.h"
 #include "connection.h"
 #include "dispatch.h"
 #include "inbox.h"
@@ -53,6 +54,7 @@ int handle_resync(uint32_t request, struct cursor *payload) {
     removal_restart();
     connection_restart();
     listener_restart();
+    changes_restart();
     buffer_append(frame_begin(EVENT_RESYNCED, 0), marker + 9, TOKEN_SIZE);
     frame_end();
     return ANSWERED;

@@ -47,6 +47,17 @@ export function findAccount({ passwd, group }: AccountFiles, user: string): Acco
   return { ...account, groups: [...new Set(others.map(({ gid }) => gid))].slice(0, MAX_GROUPS) };
 }
 
+/** The names of users or groups by their numbers; the first name of a number counts. */
+export function namesById(text: string): ReadonlyMap<number, string> {
+  const names = new Map<number, string>();
+  for (const line of lines(text)) {
+    const [name = "", , number] = line.split(":");
+    const id = idOf(number);
+    if (name !== "" && id !== undefined && !names.has(id)) names.set(id, name);
+  }
+  return names;
+}
+
 function groupId(groups: readonly { name: string; gid: number }[], wanted: string): number {
   const gid = groups.find(({ name }) => name === wanted)?.gid ?? idOf(wanted);
   if (gid !== undefined) return gid;

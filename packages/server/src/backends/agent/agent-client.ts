@@ -8,6 +8,7 @@ import { AgentConnection, type RequestOptions } from "./agent-connection.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { AgentProcess, type AgentProcessRecord } from "./agent-process.ts";
 import { AgentTcp } from "./agent-tcp.ts";
+import { AgentWatches } from "./agent-watches.ts";
 import type { Account } from "./accounts.ts";
 import { SandboxUsers, variablesOf, type UserOptions } from "./sandbox-users.ts";
 import { PROTOCOL_VERSION, Request } from "./frame-types.ts";
@@ -52,6 +53,7 @@ export class AgentClient {
   #env: Readonly<Record<string, string>>;
   readonly #processes = new Map<number, AgentProcess>();
   readonly #connections = new Map<number, AgentTcp>();
+  readonly #watches: AgentWatches;
   /** By port. */
   readonly #listeners = new Map<number, (connection: SandboxConnection) => void>();
   #heart: NodeJS.Timeout | undefined;
@@ -68,6 +70,7 @@ export class AgentClient {
         connectionData: (connection, data) => this.#connections.get(connection)?.onData(data),
         connectionClosed: (connection, errno) => this.#connections.get(connection)?.onClosed(errno),
         connectionAccepted: (connection, port) => this.#onAccepted(connection, port),
+        change: (watch, flags, name) => this.#watches.onChange(watch, flags, name),
       },
       {
         onFailure: (error) => this.#onFailure(error),
@@ -76,9 +79,10 @@ export class AgentClient {
         chunksLast: options.chunksLast,
       },
     );
-    this.files = new AgentFiles(this.#connection, "user");
-    this.rootFiles = new AgentFiles(this.#connection, "root");
-    this.rawFiles = new AgentFiles(this.#connection, "root", "latin1");
+    this.#watches = new AgentWatches(this.#connection);
+    this.files = new AgentFiles(this.#connection, "user", { watches: this.#watches });
+    this.rootFiles = new AgentFiles(this.#connection, "root", { watches: this.#watches });
+    this.rawFiles = new AgentFiles(this.#connection, "root", { names: "latin1" });
     this.users = new SandboxUsers(this.rootFiles, options.users);
   }
 
@@ -335,6 +339,7 @@ export class AgentClient {
     this.stopBeating();
     for (const process of this.#processes.values()) process.onConnectionFailed(error);
     for (const connection of this.#connections.values()) connection.onClosed(0);
+    this.#watches.onFailure();
     this.#options.onFailure(error);
   }
 }

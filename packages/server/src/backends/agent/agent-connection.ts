@@ -12,6 +12,7 @@ export interface AgentEvents {
   connectionData(connection: number, data: Buffer): void;
   connectionClosed(connection: number, errno: number): void;
   connectionAccepted(connection: number, port: number): void;
+  change(watch: number, flags: number, name: string): void;
 }
 
 export interface RequestOptions {
@@ -195,6 +196,8 @@ export class AgentConnection {
         return this.#events.connectionClosed(payload.u32(), lastField(payload, payload.u32()));
       case Reply.connectionAccepted:
         return this.#events.connectionAccepted(payload.u32(), lastField(payload, payload.u16()));
+      case Reply.change:
+        return this.#events.change(payload.u32(), payload.u8(), lastField(payload, payload.string()));
       case Reply.ready:
         return this.#ready.resolve();
       case Reply.resynced:

@@ -1,7 +1,15 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileContent, FileRange, RawFileAttributes, RawFiles } from "../backend.ts";
+import type {
+  FileContent,
+  FileRange,
+  FolderWatch,
+  FolderWatcher,
+  RawFileAttributes,
+  RawFiles,
+} from "../backend.ts";
 import { errnoOf } from "./agent-error.ts";
 import type { AgentConnection } from "./agent-connection.ts";
+import type { AgentWatches } from "./agent-watches.ts";
 import { readable } from "./byte-names.ts";
 import { readEntry, readPage, type AgentFileEntry } from "./file-entry.ts";
 import { Request } from "./frame-types.ts";
@@ -28,10 +36,17 @@ export class AgentFiles implements RawFiles {
   readonly #asRoot: number;
   readonly #names: StringEncoding;
 
-  constructor(connection: AgentConnection, identity: "user" | "root", names: StringEncoding = "utf8") {
+  readonly #watches: AgentWatches | undefined;
+
+  constructor(
+    connection: AgentConnection,
+    identity: "user" | "root",
+    options: { readonly names?: StringEncoding; readonly watches?: AgentWatches } = {},
+  ) {
     this.#connection = connection;
     this.#asRoot = identity === "root" ? 1 : 0;
-    this.#names = names;
+    this.#names = options.names ?? "utf8";
+    this.#watches = options.watches;
   }
 
   async stat(path: string): Promise<AgentFileEntry> {
@@ -179,6 +194,15 @@ export class AgentFiles implements RawFiles {
   async setAttribute(path: string, name: string, value: Uint8Array): Promise<void> {
     const payload = this.#start().string(checked(path)).string(name).bytes(value);
     await this.#connection.request(Request.fileSetAttribute, payload);
+  }
+
+  async removeAttribute(path: string, name: string): Promise<void> {
+    await this.#connection.request(Request.fileRemoveAttribute, this.#start().string(checked(path)).string(name));
+  }
+
+  async watch(path: string, watcher: FolderWatcher): Promise<FolderWatch> {
+    if (this.#watches === undefined) throw new SandboxerError("not_supported", "Names of any bytes are not watched.");
+    return this.#watches.add(this.#start().string(checked(path)), watcher);
   }
 
   async set(path: string, attributes: RawFileAttributes): Promise<void> {

@@ -3,6 +3,7 @@ import type {
   ExecCommand,
   ListeningPort,
   ProcessTableEntry,
+  SandboxAccounts,
   SandboxConnection,
   SandboxEnd,
   SandboxFiles,
@@ -36,6 +37,10 @@ export abstract class AgentSandbox {
 
   get rawFiles(): AgentFiles {
     return this.#agent.rawFiles;
+  }
+
+  accounts(): Promise<SandboxAccounts> {
+    return this.#agent.users.accounts();
   }
 
   workspaceFolder(): Promise<string> {

@@ -30,6 +30,9 @@ export const Request = {
   fileLink: 0x19,
   fileAttributes: 0x1a,
   fileSetAttribute: 0x1b,
+  fileRemoveAttribute: 0x1c,
+  watch: 0x1d,
+  unwatch: 0x1e,
   connect: 0x20,
   connectionWrite: 0x21,
   connectionClose: 0x22,
@@ -51,6 +54,7 @@ export const Reply = {
   ready: 0xc4,
   resynced: 0xc5,
   connectionAccepted: 0xc6,
+  change: 0xc7,
 } as const;
 
 export type RequestType = (typeof Request)[keyof typeof Request];

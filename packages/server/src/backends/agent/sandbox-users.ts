@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { findAccount, readAccountFiles, type Account } from "./accounts.ts";
+import type { SandboxAccounts } from "../backend.ts";
+import { findAccount, namesById, readAccountFiles, type Account } from "./accounts.ts";
 import type { AgentFiles } from "./agent-files.ts";
 import { DEFAULT_ACCOUNT, WORKING_FOLDER } from "./user-space.ts";
 
@@ -67,6 +68,22 @@ export class SandboxUsers {
     const { user: own, workingFolder, rootInside } = this.#options;
     if (account.uid === 0 && !rootInside) throw rootRefused();
     return { account, folder: workingFolder ?? (own === undefined ? DEFAULT_ACCOUNT : findAccount(files, own)).home };
+  }
+
+  async accounts(): Promise<SandboxAccounts> {
+    const files = await readAccountFiles(this.#files);
+    const { user, rootInside } = this.#options;
+    const [users, groups] = [namesById(files.passwd), namesById(files.group)];
+    return {
+      own: user === undefined ? DEFAULT_ACCOUNT : findAccount(files, user),
+      find: (name) => {
+        const account = findAccount(files, name);
+        if (account.uid === 0 && !rootInside) throw rootRefused();
+        return account;
+      },
+      userName: (uid) => users.get(uid),
+      groupName: (gid) => groups.get(gid),
+    };
   }
 
   /** The folder of a portable capture: never all files. */

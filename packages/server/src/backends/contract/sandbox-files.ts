@@ -25,6 +25,24 @@ export interface FileAttributes {
   readonly modifiedNs?: bigint;
 }
 
+/** A change of a name in a watched folder. */
+export interface FolderChange {
+  /** A name that was moved here is created, one that was moved away is renamed. */
+  readonly kind: "created" | "written" | "removed" | "renamed" | "attributes";
+  readonly name: string;
+  readonly isFolder: boolean;
+}
+
+export interface FolderWatcher {
+  onChange(change: FolderChange): void;
+  /** Nothing more comes: the folder was removed or moved, changes were lost because too many came, or the sandbox ended. */
+  onEnd(why: "folder" | "lost" | "sandbox"): void;
+}
+
+export interface FolderWatch {
+  close(): void;
+}
+
 /** Files inside, with the rights of the sandbox's user. Absolute paths. */
 export interface SandboxFiles {
   stat(path: string): Promise<FileEntry>;
@@ -44,6 +62,11 @@ export interface SandboxFiles {
   makeHardLink?(existing: string, path: string): Promise<void>;
   /** Does not follow a link; for a link, only the time can be set. */
   set(path: string, attributes: FileAttributes): Promise<void>;
+  /**
+   * Tells of changes of the names in a folder, not below. A file is `bad_request`, an agent of an earlier release
+   * `not_supported`. Absent: it cannot.
+   */
+  watch?(path: string, watcher: FolderWatcher): Promise<FolderWatch>;
 }
 
 export interface RawFileAttributes extends FileAttributes {
@@ -58,5 +81,7 @@ export interface RawFiles extends SandboxFiles {
    */
   attributes?(path: string): Promise<ReadonlyMap<string, Uint8Array>>;
   setAttribute?(path: string, name: string, value: Uint8Array): Promise<void>;
+  /** One that does not exist is no error. */
+  removeAttribute?(path: string, name: string): Promise<void>;
   set(path: string, attributes: RawFileAttributes): Promise<void>;
 }

@@ -31,6 +31,10 @@ export interface SandboxHandle {
   readonly files: SandboxFiles;
   /** All files, for portable captures; absent: `files` is used, with the rights of the user and names in UTF-8. */
   readonly rawFiles?: RawFiles;
+  /** Files with the rights of root and names in UTF-8, with attributes and owners; absent: there is no such access. */
+  readonly rootFiles?: RawFiles;
+  /** Its users and groups, read now; absent: unknown. */
+  accounts?(): Promise<SandboxAccounts>;
   /** The folder of a portable capture; absent: the backend's. */
   workspaceFolder?(): Promise<string>;
   /** Runs work while nothing inside runs except what serves files; absent: files may change meanwhile. */
@@ -82,6 +86,23 @@ export interface SandboxHandle {
    * sandboxes outlive the server. Later calls fail. Idempotent.
    */
   letGo?(): void;
+}
+
+export interface SandboxAccount {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly home: string;
+}
+
+/** The users and groups inside. Code inside writes these names. */
+export interface SandboxAccounts {
+  /** The sandbox's own user. */
+  readonly own: SandboxAccount;
+  /** `bad_request`: there is none; `permission_denied`: the server does not allow root. */
+  find(user: string): SandboxAccount;
+  userName(uid: number): string | undefined;
+  groupName(gid: number): string | undefined;
 }
 
 export interface SandboxEnd {

@@ -1,12 +1,12 @@
-import type { FileEntry, SandboxFiles } from "../backend.ts";
+import type { FileEntry, FolderWatch, FolderWatcher, RawFiles } from "../backend.ts";
 import { FileFault } from "./machine/file-fault.ts";
 import type { TreeNode } from "./machine/file-node.ts";
 import type { Machine } from "./machine/machine.ts";
 
 const READ_BYTES = 256 << 10;
 
-/** The files of a fake sandbox as its users see them. */
-export class FakeFiles implements SandboxFiles {
+/** The files of a fake sandbox as its users see them. Root has no more rights, and owners do not change. */
+export class FakeFiles implements RawFiles {
   readonly #machine: Machine;
 
   constructor(machine: Machine) {
@@ -60,6 +60,31 @@ export class FakeFiles implements SandboxFiles {
 
   set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void> {
     return this.#call(path, () => this.#machine.files.set(path, attributes));
+  }
+
+  watch(path: string, watcher: FolderWatcher): Promise<FolderWatch> {
+    return this.#call(path, () => this.#machine.files.watch(path, watcher));
+  }
+
+  attributes(path: string): Promise<ReadonlyMap<string, Uint8Array>> {
+    return this.#call(path, () => {
+      const { attributes = {} } = this.#machine.files.stat(path, { followLink: false });
+      return new Map(Object.entries(attributes).map(([name, value]) => [name, Buffer.from(value, "base64")]));
+    });
+  }
+
+  setAttribute(path: string, name: string, value: Uint8Array): Promise<void> {
+    return this.#call(path, () => {
+      const node = this.#machine.files.stat(path, { followLink: false });
+      node.attributes = { ...node.attributes, [name]: Buffer.from(value).toString("base64") };
+    });
+  }
+
+  removeAttribute(path: string, name: string): Promise<void> {
+    return this.#call(path, () => {
+      const node = this.#machine.files.stat(path, { followLink: false });
+      node.attributes = Object.fromEntries(Object.entries(node.attributes ?? {}).filter(([other]) => other !== name));
+    });
   }
 
   async #call<Result>(path: string, action: () => Result): Promise<Result> {

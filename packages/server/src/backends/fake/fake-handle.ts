@@ -6,6 +6,8 @@ import type {
   ExecCommand,
   ListeningPort,
   ProcessTableEntry,
+  SandboxAccount,
+  SandboxAccounts,
   SandboxConnection,
   SandboxEnd,
   SandboxHandle,
@@ -28,6 +30,8 @@ import { compile } from "./programs/compile.ts";
 import type { EchoConnection } from "./machine/listeners.ts";
 
 const WORKING_FOLDER = "/workspace";
+const ROOT: SandboxAccount = { name: "root", uid: 0, gid: 0, home: "/root" };
+const USER = { name: "user", uid: USER_ID, gid: USER_ID };
 const PROCESS_BYTES = 1 << 20;
 const ENVIRONMENT = {
   PATH: "/usr/local/bin:/usr/bin:/bin",
@@ -50,6 +54,7 @@ export type FakeService = (connection: Duplex) => void;
 export class FakeHandle implements SandboxHandle {
   readonly sandboxId: string;
   readonly files: FakeFiles;
+  readonly rootFiles: FakeFiles;
   readonly #request: AcquireRequest;
   readonly #machine: Machine;
   readonly #engine: FakeEngine;
@@ -64,6 +69,19 @@ export class FakeHandle implements SandboxHandle {
     this.#machine = machine;
     this.#engine = engine;
     this.files = new FakeFiles(machine);
+    this.rootFiles = this.files;
+  }
+
+  async accounts(): Promise<SandboxAccounts> {
+    await this.#running();
+    const accounts = [ROOT, { ...USER, home: WORKING_FOLDER }];
+    const find = (user: string): SandboxAccount => {
+      const found = accounts.find(({ name, uid }) => user === name || user === String(uid));
+      if (found === undefined) throw noUser(user);
+      return found;
+    };
+    const nameOf = (id: number): string | undefined => accounts.find(({ uid }) => uid === id)?.name;
+    return { own: find(this.#request.spec.user ?? USER.name), find, userName: nameOf, groupName: nameOf };
   }
 
   get ended(): Promise<SandboxEnd> {
@@ -330,5 +348,9 @@ async function* receive(connection: EchoConnection): AsyncGenerator<Uint8Array> 
 function userVariables(user = "user"): Record<string, string> {
   if (user === "user" || user === "1000") return {};
   if (user === "root" || user === "0") return { HOME: "/root", USER: "root" };
-  throw new SandboxerError("bad_request", `The sandbox has no user ${JSON.stringify(user)}.`);
+  throw noUser(user);
+}
+
+function noUser(user: string): SandboxerError {
+  return new SandboxerError("bad_request", `The sandbox has no user ${JSON.stringify(user)}.`);
 }

@@ -4,6 +4,8 @@ interface NodeBase {
   mode: number;
   readonly uid: number;
   modifiedMs: number;
+  /** Extended attributes, in base64; absent: none. */
+  attributes?: Readonly<Record<string, string>>;
 }
 export interface FileNode extends NodeBase {
   readonly kind: "file";
@@ -34,8 +36,8 @@ export function captureNode(node: TreeNode): NodeState {
 }
 
 export function restoreNode(state: NodeState): TreeNode {
-  const { mode, uid, modifiedMs } = state;
-  const base = { mode, uid, modifiedMs };
+  const { mode, uid, modifiedMs, attributes } = state;
+  const base = { mode, uid, modifiedMs, ...(attributes === undefined ? {} : { attributes }) };
   if (state.kind === "file") return { ...base, kind: "file", content: Buffer.from(state.content ?? "", "base64") };
   if (state.kind === "symlink") return { ...base, kind: "symlink", target: state.target ?? "" };
   const entries = (state.entries ?? []).map(([name, entry]) => [name, restoreNode(entry)] as const);

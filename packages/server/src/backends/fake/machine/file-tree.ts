@@ -1,4 +1,4 @@
-import type { Resources } from "../../backend.ts";
+import type { FolderChange, FolderWatch, FolderWatcher, Resources } from "../../backend.ts";
 import { FileFault } from "./file-fault.ts";
 import {
   captureNode,
@@ -26,6 +26,7 @@ export class FileTree {
   readonly #root: FolderNode;
   readonly #resources: Resources;
   readonly #wallMs: () => number;
+  readonly #watchers = new Map<FolderNode, Set<FolderWatcher>>();
 
   constructor(resources: Resources, wallMs: () => number, state?: NodeState) {
     this.#resources = resources;
@@ -76,6 +77,8 @@ export class FileTree {
     file.content = after;
     file.modifiedMs = this.#wallMs();
     parent.entries.set(name, file);
+    if (node === undefined) this.#tell(parent, "created", name);
+    this.#tell(parent, "written", name);
   }
 
   makeFolder(path: string, options: { parents?: boolean } = {}): void {
@@ -96,11 +99,13 @@ export class FileTree {
   }
 
   set(path: string, { mode, modifiedNs }: { readonly mode?: number; readonly modifiedNs?: bigint }): void {
+    const { parent, name } = this.#find(path, false);
     const node = this.stat(path, { followLink: false });
     if (node.uid !== USER_ID) throw new FileFault("EPERM");
     if (mode !== undefined && node.kind === "symlink") throw new FileFault("EINVAL");
     if (mode !== undefined) node.mode = mode & 0o7777;
     if (modifiedNs !== undefined) node.modifiedMs = Number(modifiedNs / 1_000_000n);
+    if (name !== ".") this.#tell(parent, "attributes", name);
   }
 
   remove(path: string, options: { recursive?: boolean } = {}): void {
@@ -109,6 +114,8 @@ export class FileTree {
     if (!mayRemove(parent, node)) throw new FileFault("EACCES");
     if (node.kind === "folder" && node.entries.size > 0 && options.recursive !== true) throw new FileFault("ENOTEMPTY");
     parent.entries.delete(name);
+    this.#tell(parent, "removed", name, node);
+    this.#endWatches(node);
   }
 
   rename(from: string, to: string): void {
@@ -125,11 +132,41 @@ export class FileTree {
     if (target.node?.kind === "folder" && target.node.entries.size > 0) throw new FileFault("ENOTEMPTY");
     source.parent.entries.delete(source.name);
     target.parent.entries.set(target.name, source.node);
+    this.#tell(source.parent, "renamed", source.name, source.node);
+    this.#tell(target.parent, "created", target.name);
+    this.#endWatches(source.node);
+  }
+
+  watch(path: string, watcher: FolderWatcher): FolderWatch {
+    const node = this.stat(path);
+    if (node.kind !== "folder") throw new FileFault("ENOTDIR");
+    const watchers = this.#watchers.get(node) ?? new Set();
+    this.#watchers.set(node, watchers.add(watcher));
+    return { close: () => void watchers.delete(watcher) };
+  }
+
+  /** The machine has ended. */
+  endAllWatches(): void {
+    for (const watchers of this.#watchers.values()) for (const watcher of watchers) watcher.onEnd("sandbox");
+    this.#watchers.clear();
+  }
+
+  #tell(parent: FolderNode, kind: FolderChange["kind"], name: string, node = parent.entries.get(name)): void {
+    const change = { kind, name, isFolder: node?.kind === "folder" };
+    for (const watcher of this.#watchers.get(parent) ?? []) watcher.onChange(change);
+  }
+
+  #endWatches(node: TreeNode): void {
+    if (node.kind !== "folder") return;
+    for (const entry of node.entries.values()) this.#endWatches(entry);
+    for (const watcher of this.#watchers.get(node) ?? []) watcher.onEnd("folder");
+    this.#watchers.delete(node);
   }
 
   #put(parent: FolderNode, name: string, node: TreeNode): void {
     if (!mayWrite(parent)) throw new FileFault("EACCES");
     parent.entries.set(name, node);
+    this.#tell(parent, "created", name);
   }
 
   /** Walks to the last part of the path, which need not exist. The root is its own parent. */

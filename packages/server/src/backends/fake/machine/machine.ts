@@ -125,6 +125,7 @@ export class Machine {
       process.stdin.notify();
     }
     this.listeners.closeAll();
+    this.files.endAllWatches();
     this.#ended.resolve(end);
   }
 

@@ -1,0 +1,13 @@
+#ifndef CHANGES_H
+#define CHANGES_H
+#include <stdint.h>
+
+#include "cursor.h"
+
+void changes_watch(void);
+/* The next host asks again for what it wants to be told. */
+void changes_restart(void);
+
+int handle_watch(uint32_t request, struct cursor *payload);
+int handle_unwatch(uint32_t request, struct cursor *payload);
+#endif
