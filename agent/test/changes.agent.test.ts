@@ -94,10 +94,13 @@ test("an attribute is removed, also one that is not there", async () => {
   const agent = await startAgent();
   const path = join(folder, "file");
   await writeFile(path, "");
-  const set = await agent.call(Type.fileSetAttribute, u8(1), str(path), str("user.a"), Buffer.from("1")).catch(() => null);
+  const set = await agent
+    .call(Type.fileSetAttribute, u8(1), str(path), str("user.a"), Buffer.from("1"))
+    .catch(() => null);
   // A file system without extended attributes has nothing to remove.
   if (set === null) return;
-  for (let times = 0; times < 2; times += 1) await agent.call(Type.fileRemoveAttribute, u8(1), str(path), str("user.a"));
+  for (let times = 0; times < 2; times += 1)
+    await agent.call(Type.fileRemoveAttribute, u8(1), str(path), str("user.a"));
   expect((await agent.call(Type.fileAttributes, u8(1), str(path))).readUInt32LE()).toBe(0);
   await expect(agent.call(Type.fileRemoveAttribute, u8(1), str(path), str("trusted.a"))).rejects.toMatchObject({
     errno: 22,

@@ -21,6 +21,7 @@ import { PeerSecret } from "../../../packages/server/src/gateway/access/peer-sec
 import { E2bGateway } from "../../../packages/server/src/gateway/e2b/e2b-gateway.ts";
 import { e2bPreviewRules } from "../../../packages/server/src/gateway/e2b/preview-rules.ts";
 import { E2bServices } from "../../../packages/server/src/gateway/e2b/e2b-services.ts";
+import { E2bTokens } from "../../../packages/server/src/gateway/e2b/tokens.ts";
 import { mutationAudit } from "../../../packages/server/src/gateway/http/audit.ts";
 import { authorizer } from "../../../packages/server/src/gateway/http/authorize.ts";
 import { createService } from "../../../packages/server/src/gateway/http/handlers/index.ts";
@@ -121,6 +122,8 @@ export interface TestServer {
   readonly httpUrl: string;
   readonly backend: FakeBackend;
   readonly manager: SandboxManager;
+  /** The token of a sandbox for E2B's clients. */
+  readonly e2bToken: (sandboxId: string) => string;
   readonly durable: DurableStore;
   readonly instances: Instances;
   readonly storeFolder: string | undefined;
@@ -318,6 +321,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     httpUrl: `http://127.0.0.1:${port}`,
     backend,
     manager,
+    e2bToken: (sandboxId) => new E2bTokens(() => durability.peerSecret).of("envd", sandboxId),
     durable: durability.durable,
     instances: durability.instances,
     storeFolder,

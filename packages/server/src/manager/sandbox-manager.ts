@@ -15,7 +15,7 @@ import { handOffSandbox } from "./ownership/handoff.ts";
 import { ImageVerbs } from "./observing/image-verbs.ts";
 import { IntegrityVerbs } from "./observing/integrity/integrity-verbs.ts";
 import { instanceCondition, listInstances } from "./observing/list-instances.ts";
-import { listSandboxPage } from "./observing/list-sandboxes.ts";
+import { listSandboxIds, listSandboxPage } from "./observing/list-sandboxes.ts";
 import { describeNetwork } from "./network/describe-network.ts";
 import { otherServer, ownerElsewhere } from "./ownership/owner-elsewhere.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
@@ -126,6 +126,7 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly ownerElsewhere = this.verb(ownerElsewhere);
   readonly otherServer = this.verb(otherServer);
   readonly list = this.verb(listSandboxPage);
+  readonly ids = this.verb(listSandboxIds);
   readonly previewRetention = this.verb(previewRetention);
   readonly backends = this.verb(listBackends);
 

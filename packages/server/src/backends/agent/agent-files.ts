@@ -1,12 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type {
-  FileContent,
-  FileRange,
-  FolderWatch,
-  FolderWatcher,
-  RawFileAttributes,
-  RawFiles,
-} from "../backend.ts";
+import type { FileContent, FileRange, FolderWatch, FolderWatcher, RawFileAttributes, RawFiles } from "../backend.ts";
 import { errnoOf } from "./agent-error.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import type { AgentWatches } from "./agent-watches.ts";

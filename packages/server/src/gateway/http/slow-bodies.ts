@@ -8,6 +8,14 @@ const LEAST_BYTES_PER_SECOND = 500;
 const LOOKS_IN_PATIENCE = 30;
 const MOST_BETWEEN_LOOKS_MS = 1_000;
 
+/** Bodies that may take as long as they want. */
+const PATIENT = new WeakSet<IncomingMessage>();
+
+/** For a body that an authorized client sends bit by bit, as a person types. */
+export function awaitBody(request: IncomingMessage): void {
+  PATIENT.add(request);
+}
+
 /** A body that has not arrived completely. */
 interface OpenBody {
   readonly answer: ServerResponse;
@@ -46,7 +54,7 @@ export function cutSlowBodies(app: FastifyInstance, patienceMs: number): void {
 }
 
 function isTooSlow(request: IncomingMessage, body: OpenBody, passedMs: number, patienceMs: number): boolean {
-  if (request.complete || request.readableLength > 0) return false;
+  if (request.complete || request.readableLength > 0 || PATIENT.has(request)) return false;
   const { bytesRead } = request.socket;
   body.waitedMs += passedMs;
   body.idleMs = bytesRead === body.seenBytes ? body.idleMs + passedMs : 0;

@@ -2,11 +2,15 @@ import { posix } from "node:path";
 import { Readable } from "node:stream";
 import { SandboxerError, type FileEntryRecord } from "@sandboxer/protocol";
 import type { FileEntry, FileRange, SandboxFiles } from "../../backends/backend.ts";
+import { live } from "../live-sandbox.ts";
 import type { FilesContext } from "../room-contexts.ts";
 import { Room } from "../room.ts";
 import { runningSandbox } from "../running.ts";
+import type { Sandbox } from "../sandbox.ts";
 import { downloadTree, type DownloadOptions } from "./download-tree.ts";
 import { uploadTree, type Uploaded } from "./upload-tree.ts";
+import { UserFiles } from "./user-files.ts";
+import { UserSpace } from "./user-space.ts";
 
 /** The sandbox whose files a call is about. */
 export interface FilesOf {
@@ -68,6 +72,15 @@ export class FileVerbs extends Room<FilesContext> {
     return this.#with(of, (files) => uploadTree(files, path, Readable.from(tar)));
   }
 
+  /** The files for one of the sandbox's users; absent: its own. Throws {@link UnknownUserError}. */
+  async ofUser(sandbox: Sandbox, user: string | undefined): Promise<UserFiles> {
+    const { context } = this;
+    const running = live(sandbox);
+    this.#checkCapable(running.facts.backend);
+    const space = await UserSpace.of(running.handle, user);
+    return new UserFiles(space, () => running.hold(() => context.nowMs, "a file transfer"));
+  }
+
   async #with<Result>(of: FilesOf, work: (files: SandboxFiles) => Promise<Result>): Promise<Result> {
     const { files, release } = await this.#hold(of);
     try {
@@ -91,11 +104,13 @@ export class FileVerbs extends Room<FilesContext> {
   async #hold({ sandboxId, epoch, signal }: FilesOf): Promise<{ files: SandboxFiles; release: () => void }> {
     const { context } = this;
     const sandbox = await runningSandbox(context, sandboxId, epoch, { signal });
-    const { backend } = sandbox.facts;
-    if (!context.backend(backend).capabilities.files) {
-      throw new SandboxerError("not_supported", `The backend ${backend} does not support files.`);
-    }
+    this.#checkCapable(sandbox.facts.backend);
     return { files: sandbox.handle.files, release: sandbox.hold(() => context.nowMs, "a file transfer") };
+  }
+
+  #checkCapable(backend: string): void {
+    if (this.context.backend(backend).capabilities.files) return;
+    throw new SandboxerError("not_supported", `The backend ${backend} does not support files.`);
   }
 }
 

@@ -28,6 +28,15 @@ export async function listSandboxes(context: ObservingContext, filter: SandboxFi
   return (await listSandboxPage(context, filter, { limit: Infinity, after: undefined })).items;
 }
 
+/** The ids of all sandboxes of this server and its store, newest first; a few may have been deleted. No head is read. */
+export async function listSandboxIds(context: ObservingContext): Promise<ReadonlySet<string>> {
+  const { index } = context.durable.ownership;
+  const stored = (await index.look()).sorted.flatMap(({ sandboxId }) =>
+    index.isDestroyed(sandboxId) ? [] : [sandboxId],
+  );
+  return new Set([...context.sandboxes.keys(), ...stored]);
+}
+
 /** At most this many, after that position. */
 export async function listSandboxPage(
   context: ObservingContext,

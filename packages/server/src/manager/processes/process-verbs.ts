@@ -50,6 +50,11 @@ export class ProcessVerbs extends Room<ProcessContext> {
     throw noProcess(processId);
   }
 
+  /** The variables that the sandbox was created with, without secrets. */
+  environment(sandbox: Sandbox): Readonly<Record<string, string>> {
+    return live(sandbox).facts.spec.env;
+  }
+
   table(sandbox: Sandbox): Promise<readonly ProcessTableEntry[]> {
     return live(sandbox).handle.processTable();
   }

@@ -1,0 +1,118 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { asSandboxerError } from "@sandboxer/protocol";
+import { ConnectError } from "../connect/connect-error.ts";
+import { ConnectService } from "../connect/connect-routes.ts";
+import type { E2bServices } from "../e2b-services.ts";
+import type { EnvdCalls } from "./envd-calls.ts";
+import { requireFolder } from "./filesystem-service.ts";
+import * as messages from "./messages.ts";
+import { absolutePath } from "./paths.ts";
+import { Watcher, type WatcherOptions } from "./watcher.ts";
+
+/** Watchers that clients read by polling: of one sandbox, and of all. A client that went away never removes its own. */
+const MAX_PER_SANDBOX = 64;
+const MAX_WATCHERS = 4096;
+const FORGOTTEN_MS = 60 * 60_000;
+
+interface Polled {
+  readonly watcher: Watcher;
+  readonly sandboxId: string;
+  usedMs: number;
+}
+
+/** Watching folders of a sandbox: `filesystem.Filesystem`, as streams and by polling. */
+export function registerWatchService(app: FastifyInstance, services: E2bServices, calls: EnvdCalls): void {
+  const service = new ConnectService(app, "filesystem.Filesystem");
+  const polled = new PolledWatchers();
+  app.addHook("onClose", async () => polled.closeAll());
+
+  const open = async (request: FastifyRequest, path: string, options: WatcherOptions) => {
+    const { sandbox, files } = await calls.filesOf(request);
+    const folder = absolutePath(files.account.home, path);
+    await requireFolder(files, folder);
+    return { sandbox, watcher: await Watcher.open(files, folder, options) };
+  };
+
+  service.serverStream("WatchDir", messages.watchMessage, async ({ request, message }, begin) => {
+    const { sandbox, watcher } = await open(request, message.path, message);
+    const release = services.manager.hold(sandbox, "a watched folder");
+    try {
+      const stream = begin();
+      stream.keepAlive({ keepalive: {} }, calls.keepAliveMs(request));
+      await stream.send({ start: {} });
+      while (!stream.closed.aborted) {
+        for (const event of await watcher.take()) await stream.send({ filesystem: event });
+        await watcher.ready(stream.closed);
+      }
+    } catch (error) {
+      // The sandbox was paused or deleted.
+      if (asSandboxerError(error).code !== "sandbox_failed") throw error;
+      begin().cut();
+    } finally {
+      watcher.close();
+      release();
+    }
+  });
+
+  service.unary("CreateWatcher", messages.watchMessage, async ({ request, message }) => {
+    const { sandbox, watcher } = await open(request, message.path, message);
+    return { watcherId: polled.add(sandbox.id, watcher) };
+  });
+
+  service.unary("GetWatcherEvents", messages.watcherMessage, async ({ request, message }) => {
+    const sandbox = await calls.sandboxOf(request);
+    return { events: await polled.find(sandbox.id, message.watcherId).take() };
+  });
+
+  service.unary("RemoveWatcher", messages.watcherMessage, async ({ request, message }) => {
+    const sandbox = await calls.sandboxOf(request);
+    polled.remove(sandbox.id, message.watcherId);
+    return {};
+  });
+}
+
+class PolledWatchers {
+  readonly #all = new Map<string, Polled>();
+
+  add(sandboxId: string, watcher: Watcher): string {
+    this.#forgetUnused();
+    const own = [...this.#all.values()].filter((each) => each.sandboxId === sandboxId);
+    if (own.length >= MAX_PER_SANDBOX || this.#all.size >= MAX_WATCHERS) {
+      watcher.close();
+      throw new ConnectError(
+        "resource_exhausted",
+        "Too many folders are watched. Remove watchers that are not needed.",
+      );
+    }
+    const id = randomUUID();
+    this.#all.set(id, { watcher, sandboxId, usedMs: performance.now() });
+    return id;
+  }
+
+  /** Throws `not_found`, also for a watcher of another sandbox. */
+  find(sandboxId: string, id: string): Watcher {
+    const found = this.#all.get(id);
+    if (found?.sandboxId !== sandboxId) throw new ConnectError("not_found", "There is no watcher with this id.");
+    found.usedMs = performance.now();
+    return found.watcher;
+  }
+
+  remove(sandboxId: string, id: string): void {
+    this.find(sandboxId, id).close();
+    this.#all.delete(id);
+  }
+
+  closeAll(): void {
+    for (const { watcher } of this.#all.values()) watcher.close();
+    this.#all.clear();
+  }
+
+  #forgetUnused(): void {
+    for (const [id, { watcher, usedMs }] of this.#all) {
+      if (performance.now() - usedMs < FORGOTTEN_MS) continue;
+      watcher.close();
+      this.#all.delete(id);
+    }
+  }
+}
