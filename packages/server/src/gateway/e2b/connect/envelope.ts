@@ -26,7 +26,7 @@ function frame(flags: number, message: unknown): Buffer {
  * The messages of a stream from a client, however its frames are cut. Compressed and oversized frames are refused by
  * their head, before anything is kept of them. Ends with the stream, or with an end frame.
  */
-export async function* readMessages(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<unknown> {
+export async function* readMessages(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator {
   let parts: Uint8Array[] = [];
   let held = 0;
   let wanted = HEAD_BYTES;

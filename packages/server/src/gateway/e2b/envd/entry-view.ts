@@ -50,10 +50,9 @@ export function metadataOf({ attributes }: Pick<DescribedFile, "attributes">): R
 
 /** As Go writes it: `-rw-r--r--`, `drwxr-xr-x`, `dtrwxrwxrwx`, `Lrwxrwxrwx`. */
 export function permissionText(kind: DescribedFile["kind"], mode: number): string {
-  const letters = [...(mode & 0o777).toString(8).padStart(3, "0")].map((digit) => {
-    const bits = Number(digit);
-    return `${bits & 4 ? "r" : "-"}${bits & 2 ? "w" : "-"}${bits & 1 ? "x" : "-"}`;
-  });
+  const letters = [mode >> 6, mode >> 3, mode].map(
+    (bits) => `${bits & 4 ? "r" : "-"}${bits & 2 ? "w" : "-"}${bits & 1 ? "x" : "-"}`,
+  );
   const special = `${mode & 0o4000 ? "u" : ""}${mode & 0o2000 ? "g" : ""}${mode & 0o1000 ? "t" : ""}`;
   const first = { file: "", folder: "d", symlink: "L", other: "?" }[kind] + special;
   return (first === "" ? "-" : first) + letters.join("");

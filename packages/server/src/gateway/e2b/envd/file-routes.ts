@@ -64,8 +64,9 @@ async function sendFile(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const path = absolutePath(files.account.home, given ?? "");
-  const accepted = String(headers["accept-encoding"] ?? "");
-  const { sizeBytes, open } = await files.read(path);
+  const accepted = headers["accept-encoding"] ?? "";
+  const file = await files.read(path);
+  const { sizeBytes } = file;
   const name = encodeURIComponent(posix.basename(path).toWellFormed());
   reply.type(OCTETS).header("content-disposition", `inline; filename*=UTF-8''${name}`).header("accept-ranges", "bytes");
   const range = headers.range === undefined ? undefined : rangeOf(headers.range, sizeBytes);
@@ -75,7 +76,7 @@ async function sendFile(
   const { start, length } = range ?? { start: 0, length: sizeBytes };
   // Only for a client that asks for it by name: compression takes the server's time.
   if (range === undefined && /^\s*gzip\s*$/i.test(accepted)) {
-    const body = closedWith(raw, open({}));
+    const body = closedWith(raw, file.open({}));
     return reply.header("content-encoding", "gzip").send(body.pipe(createGzip()).on("error", () => body.destroy()));
   }
   if (/\bidentity\s*;\s*q=0(?:\.0*)?(?:\s*,|\s*$)/i.test(accepted)) {
@@ -83,7 +84,7 @@ async function sendFile(
   }
   if (range !== undefined) reply.code(206).header("content-range", `bytes ${start}-${start + length - 1}/${sizeBytes}`);
   reply.header("content-length", length);
-  return reply.send(length === 0 ? Buffer.alloc(0) : closedWith(raw, open({ offset: start, length })));
+  return reply.send(length === 0 ? Buffer.alloc(0) : closedWith(raw, file.open({ offset: start, length })));
 }
 
 /** The sandbox is not in use any more when the client has left. */

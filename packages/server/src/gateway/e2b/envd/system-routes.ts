@@ -1,4 +1,4 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { E2bServices } from "../e2b-services.ts";
 import type { EnvdCalls } from "./envd-calls.ts";
 
@@ -10,7 +10,7 @@ export function registerSystemRoutes(app: FastifyInstance, services: E2bServices
     return reply.code(204).send();
   });
 
-  app.get("/metrics", async (request) => {
+  const metricsOf = async (request: FastifyRequest): Promise<Record<string, number>> => {
     const { id } = await calls.sandboxOf(request);
     const { usage } = services.manager;
     const [now, { used, limits }] = await Promise.all([usage.now(id), usage.of(id, undefined)]);
@@ -25,7 +25,10 @@ export function registerSystemRoutes(app: FastifyInstance, services: E2bServices
       disk_total: limits.disk_bytes ?? 0,
       disk_used: now.disk_bytes,
     };
-  });
+  };
+  const environmentOf = async (request: FastifyRequest): Promise<Readonly<Record<string, string>>> =>
+    services.manager.processes.environment(await calls.sandboxOf(request));
 
-  app.get("/envs", async (request) => services.manager.processes.environment(await calls.sandboxOf(request)));
+  app.get("/metrics", (request) => metricsOf(request));
+  app.get("/envs", (request) => environmentOf(request));
 }

@@ -37,7 +37,7 @@ test("messages are the same, however their frames are cut", async () => {
 test("a stream that ends anywhere inside a message is refused", async () => {
   const whole = messageFrame({ a: "b" });
   for (let length = 1; length < whole.length; length += 1) {
-    await expect(read(whole.subarray(0, length)), String(length)).rejects.toMatchObject({ code: "invalid_argument" });
+    await expect(read(whole.subarray(0, length))).rejects.toMatchObject({ code: "invalid_argument" });
   }
 });
 
