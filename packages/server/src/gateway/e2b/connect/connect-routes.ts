@@ -54,10 +54,7 @@ export class ConnectService {
   }
 
   /** The client sends any number of messages, and gets one. */
-  clientStream(
-    method: string,
-    answer: (request: FastifyRequest, messages: AsyncGenerator) => Promise<unknown>,
-  ): void {
+  clientStream(method: string, answer: (request: FastifyRequest, messages: AsyncGenerator) => Promise<unknown>): void {
     this.#stream(method, async (request, open) => {
       const messages = readMessages(request.body as AsyncIterable<Uint8Array>, MAX_MESSAGE_BYTES);
       const result = await answer(request, messages);

@@ -4,7 +4,7 @@ import type { E2bServices } from "../e2b-services.ts";
 import { metadataOf, RESERVED } from "../reserved-labels.ts";
 
 /** The version of envd whose features E2B's clients may use. */
-export const ENVD_VERSION = "0.6.1";
+export const ENVD_VERSION = "0.6.4";
 
 /** Unused by the clients, but some fail without it. */
 const CLIENT_ID = "sandboxer";
