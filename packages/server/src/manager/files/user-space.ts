@@ -26,35 +26,34 @@ export class UserSpace {
   /** For attributes; undefined: there are none. */
   readonly root: RawFiles | undefined;
 
-  private constructor(account: SandboxAccount, accounts: SandboxAccounts, files: SandboxFiles, root?: RawFiles) {
+  /** Whether files are made by root for the user. */
+  readonly #isForeign: boolean;
+
+  private constructor(account: SandboxAccount, accounts: SandboxAccounts, handle: SandboxHandle, asRoot: boolean) {
     this.account = account;
     this.accounts = accounts;
-    this.files = files;
-    this.root = root;
+    this.root = handle.rootFiles;
+    this.files = (asRoot ? this.root : undefined) ?? handle.files;
+    this.#isForeign = asRoot && account.uid !== 0;
   }
 
   /** `user`: absent, or the name of the sandbox's own user, is that user. */
   static async of(handle: SandboxHandle, user: string | undefined): Promise<UserSpace> {
     const accounts = (await handle.accounts?.()) ?? NOBODY_ELSE;
     const { own } = accounts;
-    if (user === undefined || user === own.name) return new UserSpace(own, accounts, handle.files, handle.rootFiles);
+    if (user === undefined || user === own.name) return new UserSpace(own, accounts, handle, false);
     try {
       const account = accounts.find(user);
-      if (account.uid === own.uid) return new UserSpace(account, accounts, handle.files, handle.rootFiles);
+      if (account.uid === own.uid) return new UserSpace(account, accounts, handle, false);
       // Others' files are reached as root, which the server has to allow.
       accounts.find("0");
       if (handle.rootFiles === undefined) throw new SandboxerError("not_supported", "The backend has one user only.");
-      return new UserSpace(account, accounts, handle.rootFiles, handle.rootFiles);
+      return new UserSpace(account, accounts, handle, true);
     } catch (error) {
       if (!(error instanceof SandboxerError)) throw error;
       const { code, message, hint, details } = error;
       throw new UnknownUserError(code, message, { cause: error, hint, details });
     }
-  }
-
-  /** Whether new files get another owner than their maker. */
-  get #isForeign(): boolean {
-    return this.files === this.root && this.account.uid !== 0;
   }
 
   /** Gives a file or folder that was just created to the user. */
