@@ -38,6 +38,8 @@ class TreeWatch implements FolderWatch {
   readonly #watcher: TreeWatcher;
   /** By path below the root. */
   readonly #folders = new Map<string, FolderWatch>();
+  /** Those that are about to be watched. */
+  readonly #opening = new Set<string>();
   #closed = false;
 
   constructor(files: SandboxFiles, root: string, recursive: boolean, watcher: TreeWatcher) {
@@ -62,7 +64,7 @@ class TreeWatch implements FolderWatch {
   }
 
   async #watch(below: string, onName?: (name: string) => void): Promise<void> {
-    if (this.#folders.size >= MAX_FOLDERS) throw tooMany();
+    if (this.#folders.size + this.#opening.size >= MAX_FOLDERS) throw tooMany();
     const own: FolderWatcher = {
       onChange: (change) => {
         onName?.(change.name);
@@ -73,10 +75,14 @@ class TreeWatch implements FolderWatch {
         if (why !== "folder" || below === "") this.#end(endOf(why));
       },
     };
-    const watch = await this.#files.watch?.(posix.join(this.#root, below), own);
-    if (watch === undefined) return;
-    if (this.#closed) watch.close();
-    else this.#folders.set(below, watch);
+    this.#opening.add(below);
+    try {
+      const watch = await this.#files.watch?.(posix.join(this.#root, below), own);
+      if (this.#closed) watch?.close();
+      else if (watch !== undefined) this.#folders.set(below, watch);
+    } finally {
+      this.#opening.delete(below);
+    }
   }
 
   /** Watches the folders in a folder. `seen`: names that were reported since it is watched; others are reported here. */
@@ -104,6 +110,8 @@ class TreeWatch implements FolderWatch {
   }
 
   async #enterNew(below: string): Promise<void> {
+    // Its creation was reported when its folder was listed, and once more by its folder.
+    if (this.#closed || this.#folders.has(below) || this.#opening.has(below)) return;
     const seen = new Set<string>();
     try {
       await this.#watch(below, (name) => seen.add(name));

@@ -49,6 +49,11 @@ export class ScriptedAgent {
     this.#send(encodeFrame(Reply.error, this.question(number).request, ...why.parts));
   }
 
+  /** A change of a watched folder. */
+  tellChange(watch: number, flags: number, name: string): void {
+    this.#send(encodeFrame(Reply.change, 0, ...new PayloadWriter().u32(watch).u8(flags).string(name).parts));
+  }
+
   #send(frame: Buffer): void {
     frame.copy(this.#memory);
     this.#output.emit("data", this.#memory.subarray(0, frame.length));
