@@ -31,7 +31,7 @@ test("watchers of one folder are all told, and each is closed by itself", async 
   expect(agent.asked.filter(({ type }) => type === Request.unwatch)).toHaveLength(1);
 });
 
-test("a folder that is gone ends its watches, and a closed watch then asks nothing", async () => {
+test("the end of a folder ends its watches, and a closed watch then asks nothing", async () => {
   const agent = new ScriptedAgent();
   const { told, watch } = await watched(agent, 0, 7);
   agent.tellChange(7, 4, "");

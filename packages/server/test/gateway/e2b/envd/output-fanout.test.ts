@@ -77,7 +77,7 @@ test("a reader that holds up another one is cut off", async () => {
   expect(bytes).toBeLessThan(100);
 });
 
-test("the last reader that leaves stops the reading, and the next one begins anew", async () => {
+test("the reading stops when the last reader leaves, and starts again with the next one", async () => {
   const output = new Output(200);
   const fanout = new OutputFanout(output.process, 4);
   const first = fanout.attach(0);
