@@ -7,7 +7,7 @@ import { packageOf } from "./bundle.ts";
 import { type PublicPackage, ROOT } from "./public-package.ts";
 
 const RELATIVE = /(?<=\b(?:from|import) ?\(?")(\.[^"]+)\.ts(?=")/g;
-const NAMED = /\b(?:from|import) ?\(?"([^."\n][^"\n]*)"/g;
+const NAMED = /(?<!")\b(?:from|import) ?\(?"([^."\n][^"\n]*)"/g;
 
 /** The types of all packages, compiled once because they know each other. */
 export class Declarations implements AsyncDisposable {
