@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
@@ -278,6 +278,15 @@ function working(engine: TestEngine): void {
     ];
     expect(refused).toEqual(expect.arrayContaining(reported.map((each) => expect.objectContaining(each))));
     expect(await heardDatagram(handle)).toBe("failed: TimeoutError");
+
+    // Somebody ends the helper: another one takes its place.
+    const { instanceId } = fixture.opened.runDirectory;
+    const helpers = (): string =>
+      spawnSync("pgrep", ["-f", `divert sandboxer-${instanceId}`], { encoding: "utf8" }).stdout;
+    const helper = Number(helpers());
+    process.kill(helper, "SIGKILL");
+    await eventually(() => !["", String(helper)].includes(helpers().trim()), "another helper");
+    await eventually(async () => (await reach(handle, "web.test")) === `outside sees ${HOST_SIDE}`, "its connections");
 
     const change = async (next: NetworkPolicy): Promise<void> => {
       egress.setPolicy(next);
