@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
@@ -16,7 +16,7 @@ import { copyImage } from "./support/copy-image.ts";
 import { describeGvisor } from "./support/describe-gvisor.ts";
 import { testEngine, type TestEngine } from "./support/engine.ts";
 import { GvisorFixture } from "./support/fixture.ts";
-import { NOTHING, serverLeftovers } from "./support/leftovers.ts";
+import { NOTHING, processesWith, serverLeftovers } from "./support/leftovers.ts";
 import { openGvisor } from "./support/open-backend.ts";
 import {
   client,
@@ -280,12 +280,10 @@ function working(engine: TestEngine): void {
     expect(await heardDatagram(handle)).toBe("failed: TimeoutError");
 
     // Somebody ends the helper: another one takes its place.
-    const { instanceId } = fixture.opened.runDirectory;
-    const helpers = (): string =>
-      spawnSync("pgrep", ["-f", `divert sandboxer-${instanceId}`], { encoding: "utf8" }).stdout;
-    const helper = Number(helpers());
-    process.kill(helper, "SIGKILL");
-    await eventually(() => !["", String(helper)].includes(helpers().trim()), "another helper");
+    const helpers = (): string[] => processesWith(`divert sandboxer-${fixture.opened.runDirectory.instanceId}`);
+    const [helper = ""] = helpers();
+    process.kill(Number.parseInt(helper), "SIGKILL");
+    await eventually(() => helpers().some((each) => each !== helper), "another helper");
     await eventually(async () => (await reach(handle, "web.test")) === `outside sees ${HOST_SIDE}`, "its connections");
 
     const change = async (next: NetworkPolicy): Promise<void> => {
