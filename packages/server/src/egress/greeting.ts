@@ -13,7 +13,9 @@ export const MAX_GREETING_BYTES = 64 * 1024;
 const HANDSHAKE = 0x16;
 const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
-const HTTP_START = /^[A-Z]{1,16} [^\r\n ]{0,8192} HTTP\/1\.[01]\r\n/;
+const REQUEST_LINE = /^[A-Za-z_-]+ \S+ HTTP\/1\.[01](?:\r\n|$)/;
+/** Ends of lines that are not CRLF, and lines that continue the one before. */
+const UNCLEAR_LINES = /(?<!\r)\n|\r(?!\n|$)|\r\n[ \t]/;
 
 /** Reads the SNI of a TLS ClientHello, or the Host of an HTTP request. */
 export function readGreeting(bytes: Buffer): Greeting {
@@ -22,22 +24,32 @@ export function readGreeting(bytes: Buffer): Greeting {
   return greeting.kind === "incomplete" && bytes.length >= MAX_GREETING_BYTES ? { kind: "unreadable" } : greeting;
 }
 
+/**
+ * Servers read requests more generously than the standard says. A request that could name one host to this reader and
+ * another one to a server is unreadable.
+ */
 function readHttp(bytes: Buffer): Greeting {
-  const text = bytes.toString("latin1");
+  // Servers skip empty lines before a request.
+  const text = bytes.toString("latin1").replace(/^[\r\n]+/, "");
+  if (text === "") return { kind: "incomplete" };
   // What cannot become a request line any more is another protocol.
-  if (!/^[A-Z]{1,16}(?: |$)/.test(text)) return { kind: "nameless" };
-  if (!text.includes("\r\n")) return { kind: "incomplete" };
-  if (!HTTP_START.test(text)) return { kind: "nameless" };
+  if (!/^[A-Za-z_-]{1,32}(?:[ \t]|$)/.test(text)) return { kind: "nameless" };
+  const lineEnd = text.search(/[\r\n]/);
+  if (lineEnd < 0) return { kind: "incomplete" };
+  const [, target] = /^\S+[ \t]+(\S+)[ \t]+HTTP\/1/i.exec(text.slice(0, lineEnd)) ?? [];
+  if (target === undefined) return { kind: "nameless" };
   const end = text.indexOf("\r\n\r\n");
+  const head = end < 0 ? text : text.slice(0, end);
+  if (UNCLEAR_LINES.test(head)) return { kind: "unreadable" };
   if (end < 0) return { kind: "incomplete" };
-  const hosts = [...text.slice(0, end).matchAll(/\r\nhost[ \t]*:[ \t]*([^\r\n]*)/gi)].map(([, host = ""]) =>
-    host.trim(),
-  );
-  if (hosts.length > 1) return { kind: "unreadable" };
-  const [host] = hosts;
-  return host === undefined || host === ""
-    ? { kind: "nameless" }
-    : { kind: "named", by: "Host", name: withoutPort(host) };
+  const hosts = [...head.matchAll(/\r\nhost[ \t]*:[ \t]*([^\r\n]*)/gi)].map(([, host = ""]) => host.trim());
+  if (!REQUEST_LINE.test(head) || hosts.length > 1) return { kind: "unreadable" };
+  const host = hosts[0] === undefined ? "" : withoutPort(hosts[0]);
+  const [, authority] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(target) ?? [];
+  // The host of a whole URL counts for servers, and not the header.
+  const ofTarget = authority === undefined ? host : withoutPort(authority.replace(/^.*@/, ""));
+  if (host !== "" && ofTarget.toLowerCase() !== host.toLowerCase()) return { kind: "unreadable" };
+  return ofTarget === "" ? { kind: "nameless" } : { kind: "named", by: "Host", name: ofTarget };
 }
 
 export function withoutPort(authority: string): string {

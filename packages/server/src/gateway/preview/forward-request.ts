@@ -32,8 +32,11 @@ export async function forwardRequest(
   const response = Promise.withResolvers<IncomingMessage>();
   request.once("response", response.resolve);
   request.on("error", (error) => response.reject(noAnswer(error)));
-  // A program must not switch protocols when nobody asked for it.
-  request.once("upgrade", (_, socket) => socket.destroy());
+  // A program must not switch protocols when nobody asked for it. Node reports no error then.
+  request.once("upgrade", (_, socket) => {
+    socket.destroy();
+    response.reject(noAnswer(new Error("it switched protocols")));
+  });
   const closed = new Promise<void>((resolve) => answer.once("close", resolve));
   void closed.then(() => stream.destroy());
   if (answer.destroyed) stream.destroy();

@@ -16,7 +16,7 @@ import { copyImage } from "./support/copy-image.ts";
 import { describeGvisor } from "./support/describe-gvisor.ts";
 import { testEngine, type TestEngine } from "./support/engine.ts";
 import { GvisorFixture } from "./support/fixture.ts";
-import { NOTHING, serverLeftovers } from "./support/leftovers.ts";
+import { NOTHING, processesWith, serverLeftovers } from "./support/leftovers.ts";
 import { openGvisor } from "./support/open-backend.ts";
 import {
   client,
@@ -278,6 +278,13 @@ function working(engine: TestEngine): void {
     ];
     expect(refused).toEqual(expect.arrayContaining(reported.map((each) => expect.objectContaining(each))));
     expect(await heardDatagram(handle)).toBe("failed: TimeoutError");
+
+    // Somebody ends the helper: another one takes its place.
+    const helpers = (): string[] => processesWith(`divert sandboxer-${fixture.opened.runDirectory.instanceId}`);
+    const [helper = ""] = helpers();
+    process.kill(Number.parseInt(helper), "SIGKILL");
+    await eventually(() => helpers().some((each) => each !== helper), "another helper");
+    await eventually(async () => (await reach(handle, "web.test")) === `outside sees ${HOST_SIDE}`, "its connections");
 
     const change = async (next: NetworkPolicy): Promise<void> => {
       egress.setPolicy(next);

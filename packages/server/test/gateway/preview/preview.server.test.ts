@@ -137,6 +137,12 @@ test("a program that does not speak HTTP, and one that breaks off, are distingui
   await expect(get(inside)).rejects.toThrow("aborted");
   inside.server.backend.services.set(PORT, (connection) => void connection.end("SSH-2.0-x\r\n"));
   expect((await get(inside)).status).toBe(502);
+  const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
+  inside.server.backend.services.set(PORT, (connection) => void connection.write(switching));
+  expect(await get(inside)).toMatchObject({
+    status: 502,
+    text: expect.stringContaining("switched protocols") as string,
+  });
 });
 
 test("the number of open requests is bounded, and another sandbox keeps its share", async () => {

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { NetworkGuard } from "../../backend.ts";
 import { NAMESERVER } from "./addresses.ts";
@@ -73,7 +74,7 @@ export class Diversion {
 async function started(helper: ChildProcess): Promise<number> {
   const failed = Promise.withResolvers<never>();
   const fail = (reason: Error | number | null): void =>
-    failed.reject(new Error(`the agent cannot take connections: ${String(reason)}`));
+    failed.reject(new SandboxerError("backend_unavailable", `The agent cannot take connections: ${String(reason)}.`));
   helper.once("error", fail).once("exit", fail);
   const [message] = (await Promise.race([once(helper, "message"), failed.promise])) as [unknown];
   helper.off("exit", fail);

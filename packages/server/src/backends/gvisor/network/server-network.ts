@@ -75,15 +75,21 @@ export class ServerNetwork {
       change: async ({ sandbox }, policy, guard) => {
         const connected = this.#connected.get(sandbox);
         if (connected === undefined) return;
-        const isSame = isDeepStrictEqual(connected.policy, policy);
+        const before = connected.policy;
         connected.policy = policy;
-        if (!isSame) await this.#apply();
+        try {
+          if (!isDeepStrictEqual(before, policy)) await this.#apply();
+        } catch (error) {
+          connected.policy = before;
+          throw error;
+        }
         connected.guard.resolve(guard);
       },
       remove: async ({ sandbox }) => {
         this.#connected.get(sandbox)?.guard.reject(new Error("the sandbox has ended"));
         this.#connected.delete(sandbox);
-        if (!this.#closed) await this.#apply();
+        // A table that names a link which has ended does no harm; the next change removes it.
+        if (!this.#closed) await this.#apply().catch(() => {});
       },
     };
   }

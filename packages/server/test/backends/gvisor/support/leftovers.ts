@@ -19,7 +19,7 @@ export interface ServerPlaces {
 /** Of the sandboxes of a server that is still there. */
 export function sandboxLeftovers(server: ServerPlaces): Leftovers {
   return {
-    processes: processesOf(server.path),
+    processes: processesWith(server.path),
     cgroups: cgroupsOf(server.cgroupPath).flatMap((folder) => childFolders(folder)),
     mounts: mountsOf(server.path),
     files: ["sandboxes", "state", "filestore", "tmp"].flatMap((folder) => childrenOf(join(server.path, folder))),
@@ -29,18 +29,19 @@ export function sandboxLeftovers(server: ServerPlaces): Leftovers {
 /** Of a server that is gone. A program that was making pipes for it ends by itself, and finds no folder to make them in. */
 export function serverLeftovers(server: ServerPlaces): Leftovers {
   return {
-    processes: processesOf(server.path).filter((line) => !/^\d+ mkfifo /.test(line)),
+    processes: processesWith(server.path).filter((line) => !/^\d+ mkfifo /.test(line)),
     cgroups: cgroupsOf(server.cgroupPath),
     mounts: mountsOf(server.path),
     files: existsSync(server.path) ? [server.path] : [],
   };
 }
 
-function processesOf(path: string): string[] {
+/** Processes with this text in their arguments: the pid, and the arguments. */
+export function processesWith(text: string): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map((pid) => [pid, read(`/proc/${pid}/cmdline`).replaceAll("\0", " ")] as const)
-    .filter(([, commandLine]) => commandLine.includes(path))
+    .filter(([, commandLine]) => commandLine.includes(text))
     .map((row) => row.join(" "));
 }
 
