@@ -9,6 +9,9 @@
  * With KEPT it is a sandbox that its provider keeps: there is one copy, which no epoch guards and which lives on whatever
  * becomes of its owner. An owner that was overtaken lets go of it; one that destroys the sandbox removes it afterwards.
  *
+ * With PROMOTIONS an owner may also give the sandbox the state of a fork, the winner, which ends afterwards. That swap writes the
+ * pointer and the next epoch at once.
+ *
  * Each BUG_ switch plants a mistake that must be found.
  */
 #ifndef CHECKPOINTS
@@ -75,7 +78,7 @@
  */
 #define MAY_BE_FIRST(id) (version > 1 || (id) % INSTANCES == 0)
 
-mtype = { claiming, asking, committing, releasing, destroying };
+mtype = { claiming, asking, committing, promoting, releasing, destroying };
 
 /* The head. The writer of each version stands for the nonce and the history. */
 byte version = 1;
@@ -89,6 +92,10 @@ byte writer[VERSIONS + 2];
 /* The only copy, at the provider. */
 bool kept = true;
 #define KEPT_UNLESS_DELETED assert(kept || deleted)
+
+/* The fork that may be promoted, and whether its state is the sandbox's or was. */
+bool winner = true;
+bool promoted = false;
 
 /* Liveness, by id. An id without the sandbox has nothing to lose, so that its bit is down. */
 bool dead[INSTANCES * (REBIRTHS + 1)];
@@ -133,6 +140,16 @@ inline apply(what, by, as_epoch, checkpoint) {
      owner = by;
      if :: what == releasing -> owner = NOBODY; want = NOBODY :: else fi
 #endif
+#ifdef PROMOTIONS
+  :: what == promoting ->
+     assert(parent[checkpoint] == pointer && epoch == as_epoch);
+     epoch = as_epoch + 1;
+     assert(committer[epoch] == NOBODY);                                       /* nobody has committed at that epoch */
+     committer[epoch] = by;
+     pointer = checkpoint;
+     in_chain[checkpoint] = true;
+     promoted = true
+#endif
   fi;
   assert((references[pointer] & removed) == 0)                                 /* the head references what is there */
 }
@@ -161,6 +178,9 @@ inline applied() {
 #endif
      if :: kind == releasing -> forget() :: else fi
   :: kind == destroying -> forget()
+#endif
+#ifdef PROMOTIONS
+  :: kind == promoting -> base = fresh; my_epoch = my_epoch + 1; winner = false; assert(promoted || winner)
 #endif
   :: else
   fi;
@@ -245,6 +265,16 @@ proctype Instance(byte me) {
        made++; fresh = made; parent[fresh] = base; made_in[fresh] = my_epoch;
        if :: references[fresh] = (1 << fresh) | references[base] :: references[fresh] = (1 << fresh) fi;
        if :: kind = committing :: kind = releasing fi
+     }
+#endif
+#ifdef PROMOTIONS
+  :: atomic {
+       kind == 0 && owned && winner && made < CHECKPOINTS ->
+       made++; fresh = made; parent[fresh] = base; made_in[fresh] = my_epoch; references[fresh] = 1 << fresh;
+       kind = promoting;
+#ifdef BUG_WINNER_ENDS_FIRST
+       winner = false; assert(promoted || winner)
+#endif
      }
 #endif
 #ifdef BUG_REMOVED_BEFORE_TOMBSTONE

@@ -10,6 +10,8 @@ const CASES: [string, string[]][] = [
   ["swaps that arrive late", ["VERSIONS=5", "LATE=1", "REBIRTHS=0", "NO_COLLECTION"]],
   ["crashes and fencings", ["VERSIONS=5", "LATE=0", "REBIRTHS=1", "NO_COLLECTION"]],
   ["collection", ["VERSIONS=7", "LATE=0", "REBIRTHS=0"]],
+  ["promotions that arrive late", ["VERSIONS=5", "LATE=1", "REBIRTHS=0", "PROMOTIONS", "NO_COLLECTION"]],
+  ["promotions and crashes", ["VERSIONS=5", "LATE=0", "REBIRTHS=1", "PROMOTIONS", "NO_COLLECTION"]],
   ["a sandbox that its provider keeps", ["VERSIONS=5", "LATE=1", "REBIRTHS=1", "KEPT"]],
 ];
 
@@ -47,6 +49,10 @@ describe.skipIf(reason !== undefined)("the model of the lease, in every interlea
 
   it.each(BUGS)("shows what the bug %s breaks", async (bug, promise) => {
     await expectFound(bug, promise, ["VERSIONS=7", "LATE=0", "REBIRTHS=0"]);
+  });
+
+  it("shows that a promoted fork must not end before the original has its state", async () => {
+    await expectFound("WINNER_ENDS_FIRST", /winner/, ["VERSIONS=5", "LATE=0", "REBIRTHS=0", "PROMOTIONS"]);
   });
 
   it.each(BUGS_OF_KEPT)("shows what the bug %s breaks at a provider", async (bug, promise) => {
