@@ -14,7 +14,7 @@ export interface McpServerOptions {
 
 const INSTRUCTIONS = `Sandboxes that you can rewind. Begin with sandbox_open, and pass its sandbox_id to the other tools.
 Take a checkpoint before anything risky: it saves files, memory and running programs while the sandbox keeps running.
-If something went wrong, look at diff and return with rewind. To try several ways, fork, and keep the best one.
+If something went wrong, look at diff and return with rewind. To try several ways, fork, and promote the best one.
 A paused sandbox resumes by itself. Errors end with a next step.`;
 
 /** An MCP server whose tools call a sandboxer server. It has no state of its own: one for each request is fine. */

@@ -5,7 +5,7 @@ import { connect, type Generation, type McpClient } from "./support/clients.ts";
 const KEY = "a-key-for-tests";
 const GENERATIONS: readonly Generation[] = ["2026-07-28", "2025-11-25", "former SDK"];
 const CORE = ["sandbox_open", "run", "process_read", "file_read", "file_write", "file_edit", "file_list"];
-const CORE_STATES = ["checkpoint", "diff", "rewind", "fork"];
+const CORE_STATES = ["checkpoint", "diff", "rewind", "fork", "promote"];
 
 let server: TestServer;
 beforeAll(async () => {

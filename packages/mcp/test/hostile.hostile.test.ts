@@ -71,6 +71,7 @@ describe("access to /mcp", () => {
       ["file_write", { sandbox_id, path: "/tmp/x", content: "" }],
       ["checkpoint", { sandbox_id }],
       ["fork", { sandbox_id }],
+      ["promote", { winner: sandbox_id, into: sandbox_id }],
       ["sandbox_pause", { sandbox_id }],
       ["sandbox_destroy", { sandbox_id }],
       ["sandbox_open", {}],

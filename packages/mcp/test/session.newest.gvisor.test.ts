@@ -1,10 +1,16 @@
-import { describe, expect, test } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ServerProcess, whyNoEngine } from "../../../test/kit/server/server-process.ts";
 import { temporaryFolder } from "../../../test/kit/temporary-folder.ts";
 import { connect } from "./support/clients.ts";
 
 const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The test of MCP on gVisor is skipped: ${missing}`);
+
+const AGENT = fileURLToPath(new URL("../../../examples/agent-that-rewinds/agent-over-mcp.ts", import.meta.url));
 
 /** A program that counts in memory, one line at a time. */
 const COUNTER = "import sys\nn = 0\nfor line in sys.stdin:\n  n += int(line)\n  print('total', n, flush=True)\n";
@@ -61,5 +67,31 @@ describe.skipIf(missing !== undefined)("MCP on gVisor", () => {
     expect(await add(one, "5")).toBe("total 23\n");
     const { text } = await agent.call("history", { sandbox_id });
     expect(text).toMatch(/^seven .*the counter is at 7 {2}<- the sandbox continues from here$/m);
+  });
+
+  test("examples/agent-that-rewinds promotes the fix that passes, though its server is killed with -9", async () => {
+    const place = { store: await temporaryFolder(), dataHome: await temporaryFolder() };
+    let server = await ServerProcess.start(place);
+    const url = server.url.replace(/^ws/, "http");
+    const agent = spawn(process.execPath, [AGENT], {
+      env: { ...process.env, SANDBOXER_URL: url },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    onTestFinished(() => void agent.kill("SIGKILL"));
+    const ended = once(agent, "close");
+    const said: string[] = [];
+    for await (const line of createInterface(agent.stdout)) {
+      said.push(line);
+      if (!line.startsWith("forked")) continue;
+      await server.killHard();
+      server = await ServerProcess.start({ ...place, flags: ["--port", new URL(url).port] });
+    }
+    expect(await ended).toEqual([0, null]);
+    const id = /^prepared {2}(\S+):/.exec(said[0] ?? "")?.[1];
+    expect(said).toContain("fix 2     exit 0: 3 tests passed");
+    expect(said.slice(-2)).toEqual([
+      `kept      ${id}: 3 tests passed`,
+      `rewound   ${id}: 200 minus 10 % is 180, not -1800`,
+    ]);
   });
 });

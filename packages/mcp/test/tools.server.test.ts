@@ -176,6 +176,29 @@ describe("states", () => {
     }
   });
 
+  test("a promoted fork gives its state to the original, and the others can go", async () => {
+    const { sandbox_id: original } = await client.done<{ sandbox_id: string }>("sandbox_open", { max_loss: "30s" });
+    const { sandbox_ids } = await client.done<{ sandbox_ids: string[] }>("fork", { sandbox_id: original, count: 2 });
+    const [winner = "", loser = ""] = sandbox_ids;
+    await client.done("file_write", { sandbox_id: winner, path: "/tmp/winner", content: "won" });
+    const promoted = await client.done<{ before: string; deleted: string[] }>("promote", {
+      winner,
+      discard_others: true,
+    });
+    expect(promoted).toMatchObject({ sandbox_id: original, not_deleted: [] });
+    expect(promoted.deleted.toSorted()).toEqual([winner, loser].toSorted());
+    expect(await client.done("file_read", { sandbox_id: original, path: "/tmp/winner" })).toMatchObject({
+      content: "won",
+    });
+    await client.done("rewind", { sandbox_id: original, to: promoted.before, keep_present: false });
+    expect(await client.call("file_read", { sandbox_id: original, path: "/tmp/winner" })).toMatchObject({
+      isError: true,
+    });
+    const { text } = await client.call("promote", { winner: original });
+    expect(text).toContain("Next step: Promote a sandbox that fork has created.");
+    await client.done("sandbox_destroy", { sandbox_id: original });
+  });
+
   test("a diff is cut to its limit, and continues from an offset", async () => {
     await client.done("checkpoint", { sandbox_id, name: "before-many" });
     await run("for i in 1 2 3; do echo $i > /tmp/many-$i; done");

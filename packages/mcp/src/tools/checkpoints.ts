@@ -154,7 +154,7 @@ const fork = defineTool({
   core: true,
   description:
     "Create new sandboxes that begin with the state of this one, or of a checkpoint, with files, memory and running " +
-    "programs. Try something different in each, compare, and delete those you do not need.",
+    "programs. Try something different in each, then promote the best one.",
   input: z.strictObject({
     sandbox_id: sandboxIdSchema.optional().describe("Fork it as it is now; it keeps running."),
     from: snapshotSchema.optional().describe("Begin with this checkpoint, instead of sandbox_id."),
@@ -188,4 +188,40 @@ const fork = defineTool({
   },
 });
 
-export const CHECKPOINT_TOOLS = [checkpoint, history, diff, rewind, fork];
+const promote = defineTool({
+  name: "promote",
+  title: "Promote a fork",
+  core: true,
+  description:
+    "Give the state of a fork to the sandbox that it was forked from, which keeps its id, key and name, and delete the " +
+    "fork. The former state is kept as a checkpoint. With discard_others, delete the other forks too.",
+  input: z.strictObject({
+    winner: sandboxIdSchema.describe("The fork to keep."),
+    into: sandboxIdSchema.optional().describe("The original. Default: the sandbox that it was forked from directly."),
+    discard_others: z.boolean().default(false),
+    request_id: requestIdSchema,
+  }),
+  output: z.object({
+    sandbox_id: z.string().describe("The original, with the state of the winner."),
+    before: z.string().describe("The checkpoint with the former state of the original: rewind to it to undo this."),
+    deleted: z.array(z.string()),
+    not_deleted: z.array(z.object({ sandbox_id: z.string(), reason: z.string() })),
+  }),
+  annotations: { destructiveHint: true },
+  async run(call, { winner, into, discard_others, request_id }) {
+    const { transport, signal } = call;
+    const id = into ?? (await transport.call("getSandbox", { params: { id: winner } }, { signal })).origin.sandbox_id;
+    if (id === null) {
+      throw new SandboxerError("bad_request", "The sandbox was created from scratch, so there is no original.", {
+        hint: "Promote a sandbox that fork has created.",
+      });
+    }
+    const options = { signal, ...given({ idempotencyKey: idempotencyKey("promote", request_id) }) };
+    const input = { params: { id }, body: { winner, discard_others } };
+    const { former_snapshot_id, deleted, kept } = await callsOf(call, id).call("promoteSandbox", input, options);
+    const notDeleted = kept.map(({ id: other, message }) => ({ sandbox_id: other, reason: message }));
+    return { structured: { sandbox_id: id, before: former_snapshot_id, deleted, not_deleted: notDeleted } };
+  },
+});
+
+export const CHECKPOINT_TOOLS = [checkpoint, history, diff, rewind, fork, promote];

@@ -55,14 +55,19 @@ const sandboxOpen = defineTool({
       ])
       .optional()
       .describe("Default: as the server or the profile says."),
+    max_loss: z
+      .string()
+      .max(32)
+      .optional()
+      .describe("The most work that may be lost if its server dies, such as 30s. Default: as the server says."),
     request_id: requestIdSchema,
   }),
   output: sandboxSchema.extend({
     found: z.enum(["existing", "restored", "new"]).describe("restored: from the newest checkpoint with this key."),
   }),
   annotations: { destructiveHint: false },
-  async run({ transport, signal }, { key, name, profile, image, env, network, request_id }) {
-    const body = given({ name, profile, image, env, network });
+  async run({ transport, signal }, { key, request_id, ...settings }) {
+    const body = given(settings);
     if (key === undefined) {
       const options = { signal, ...given({ idempotencyKey: idempotencyKey("sandbox_open", request_id) }) };
       const record = await transport.call("createSandbox", { body }, options);
