@@ -8,7 +8,7 @@
  */
 import { parseArgs } from "node:util";
 import { runSoak } from "../packages/server/test/system/hostile/soak/run-soak.ts";
-import { planGvisorSuites } from "./testing/engines.ts";
+import { newestEngineFlags } from "./testing/engines.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { vitestSuite } from "./testing/suite.ts";
 
@@ -40,7 +40,7 @@ async function attack(): Promise<number> {
 }
 
 async function soak(seconds: number): Promise<number> {
-  const engine = values.backend === "fake" ? undefined : await engineFlags();
+  const engine = values.backend === "fake" ? undefined : await newestEngineFlags();
   if (values.backend === "gvisor" && engine === undefined) return 1;
   const parts = [
     ...(values.backend === "gvisor" ? [] : [{ backend: "fake" as const, flags: [] }]),
@@ -56,17 +56,6 @@ async function soak(seconds: number): Promise<number> {
     failed += failures.length;
   }
   return failed === 0 ? 0 : 1;
-}
-
-/** The newest engine that this machine has; undefined, with the reason printed, where there is none. */
-async function engineFlags(): Promise<string[] | undefined> {
-  const suites = await planGvisorSuites();
-  const found = suites.findLast((suite) => "env" in suite);
-  const env = found !== undefined && "env" in found ? found.env : undefined;
-  const { SANDBOXER_TEST_RUNSC: runsc, SANDBOXER_TEST_PLATFORM: platform = "auto" } = env ?? {};
-  if (runsc !== undefined) return ["--runsc", runsc, "--platform", platform];
-  for (const suite of suites) if ("skippedBecause" in suite) print(`gvisor: SKIPPED: ${suite.skippedBecause}`);
-  return undefined;
 }
 
 function whole(text: string): number {

@@ -64,6 +64,17 @@ export async function planGvisorSuites(which: "usual" | "all" = "usual"): Promis
   ];
 }
 
+/** The flags of a server for the newest engine that this machine has; undefined, with the reason printed, where there is none. */
+export async function newestEngineFlags(): Promise<string[] | undefined> {
+  const suites = await planGvisorSuites();
+  const found = suites.findLast((suite) => "env" in suite);
+  const env = found !== undefined && "env" in found ? found.env : undefined;
+  const { SANDBOXER_TEST_RUNSC: runsc, SANDBOXER_TEST_PLATFORM: platform = "auto" } = env ?? {};
+  if (runsc !== undefined) return ["--runsc", runsc, "--platform", platform];
+  for (const suite of suites) if ("skippedBecause" in suite) say(`gvisor: SKIPPED: ${suite.skippedBecause}`);
+  return undefined;
+}
+
 /** Tests that need a real engine but are about the server run on one engine. Those that take long run in `npm run test:long`. */
 function without(planned: Planned, kinds: readonly ("pinned" | "newest" | "long")[]): Planned {
   if ("skippedBecause" in planned) return planned;

@@ -13,7 +13,7 @@ const DESCRIBED_AT_ONCE = 64;
 
 export interface ReadableFile {
   readonly sizeBytes: number;
-  /** The sandbox is in use until the stream ends. */
+  /** The sandbox is in use until the stream ends. It fails if the file has become shorter than the range. */
   open(range: FileRange): Readable;
 }
 
@@ -113,7 +113,8 @@ export class UserFiles {
       if (kind === "folder") throw isFolder(path);
       if (kind !== "file") throw new SandboxerError("bad_request", `${path} is not a regular file.`);
       const open = (range: FileRange): Readable => {
-        const stream = Readable.from(files.read(path, range), { objectMode: false });
+        const content = files.read(path, range);
+        const stream = Readable.from(wholeRange(content, path, range.length), { objectMode: false });
         return stream.once("close", this.#hold());
       };
       return { sizeBytes, open };
@@ -161,6 +162,20 @@ export class UserFiles {
       release();
     }
   }
+}
+
+/** Who was told a length must not wait for bytes that never come. */
+async function* wholeRange(
+  content: AsyncIterable<Uint8Array>,
+  path: string,
+  length = 0,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    yield chunk;
+  }
+  if (bytes < length) throw new SandboxerError("wrong_state", `${path} became shorter while it was read.`);
 }
 
 function byName(left: FileEntry, right: FileEntry): number {

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import type { SandboxFiles, SandboxHandle } from "../../../src/backends/backend.ts";
+import { eventually } from "../../../../../test/kit/eventually.ts";
+import type { FolderChange, SandboxFiles, SandboxHandle } from "../../../src/backends/backend.ts";
 import type { ContractContext } from "./context.ts";
 import { bash, errorCode, readText, run } from "./programs.ts";
 
@@ -48,6 +49,32 @@ export function fileContract(context: ContractContext): void {
     for (const name of names) await files.write(`${folder}/${name}`, Buffer.from(name));
     expect((await files.list(folder)).map(({ name }) => name).toSorted()).toEqual(names.toSorted());
     for (const name of names) expect(await readText(handle, `${folder}/${name}`)).toBe(name);
+  });
+
+  test("changes of the names in a folder are reported, until the watch is closed", async () => {
+    const { handle, files, folder } = await prepare();
+    if (files.watch === undefined) return expect(await files.list(folder)).toEqual([]);
+    const told: string[] = [];
+    const ended = Promise.withResolvers<string>();
+    const watcher = {
+      onChange: ({ kind, name, isFolder }: FolderChange) => void told.push(`${kind} ${name}${isFolder ? "/" : ""}`),
+      onEnd: (why: string) => ended.resolve(why),
+    };
+    const first = await files.watch(folder, watcher);
+    await run(handle, bash("echo 1 > a; mv a b; mkdir inner; rm b"), { workingFolder: folder });
+    await eventually("the removal", () => told.includes("removed b"));
+    // A file may be written in several pieces.
+    const changes = told.filter((each, index) => each !== told[index - 1]);
+    expect(changes).toEqual(["created a", "written a", "renamed a", "created b", "created inner/", "removed b"]);
+    first.close();
+    told.length = 0;
+    await files.watch(`${folder}/inner`, watcher);
+    await run(handle, bash("touch c; rm -r inner"), { workingFolder: folder });
+    expect(await ended.promise).toBe("folder");
+    expect(told).toEqual([]);
+    await files.write(`${folder}/file`, new Uint8Array());
+    expect(await errorCode(files.watch(`${folder}/file`, watcher))).toBe("bad_request");
+    expect(await errorCode(files.watch(`${folder}/missing`, watcher))).toBe("file_not_found");
   });
 
   test("folders are made, listed, renamed and removed", async () => {

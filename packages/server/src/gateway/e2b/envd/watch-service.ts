@@ -16,8 +16,9 @@ const MAX_WATCHERS = 4096;
 const FORGOTTEN_MS = 60 * 60_000;
 
 interface Polled {
-  readonly watcher: Watcher;
   readonly sandboxId: string;
+  readonly watched: WatcherOptions & { readonly path: string };
+  watcher: Watcher;
   usedMs: number;
 }
 
@@ -57,12 +58,20 @@ export function registerWatchService(app: FastifyInstance, services: E2bServices
 
   service.unary("CreateWatcher", messages.watchMessage, async ({ request, message }) => {
     const { sandbox, watcher } = await open(request, message.path, message);
-    return { watcherId: polled.add(sandbox.id, watcher) };
+    return { watcherId: polled.add(sandbox.id, message, watcher) };
   });
 
   service.unary("GetWatcherEvents", messages.watcherMessage, async ({ request, message }) => {
     const sandbox = await calls.sandboxOf(request);
-    return { events: await polled.find(sandbox.id, message.watcherId).take() };
+    const found = polled.find(sandbox.id, message.watcherId);
+    try {
+      return { events: await found.watcher.take() };
+    } catch (error) {
+      if (asSandboxerError(error).code !== "sandbox_failed") throw error;
+      // The sandbox was paused, and nothing has changed in it meanwhile.
+      found.watcher = (await open(request, found.watched.path, found.watched)).watcher;
+      return { events: [] };
+    }
   });
 
   service.unary("RemoveWatcher", messages.watcherMessage, async ({ request, message }) => {
@@ -75,7 +84,7 @@ export function registerWatchService(app: FastifyInstance, services: E2bServices
 class PolledWatchers {
   readonly #all = new Map<string, Polled>();
 
-  add(sandboxId: string, watcher: Watcher): string {
+  add(sandboxId: string, watched: Polled["watched"], watcher: Watcher): string {
     this.#forgetUnused();
     const own = [...this.#all.values()].filter((each) => each.sandboxId === sandboxId);
     if (own.length >= MAX_PER_SANDBOX || this.#all.size >= MAX_WATCHERS) {
@@ -86,20 +95,20 @@ class PolledWatchers {
       );
     }
     const id = randomUUID();
-    this.#all.set(id, { watcher, sandboxId, usedMs: performance.now() });
+    this.#all.set(id, { sandboxId, watched, watcher, usedMs: performance.now() });
     return id;
   }
 
   /** Throws `not_found`, also for a watcher of another sandbox. */
-  find(sandboxId: string, id: string): Watcher {
+  find(sandboxId: string, id: string): Polled {
     const found = this.#all.get(id);
     if (found?.sandboxId !== sandboxId) throw new ConnectError("not_found", "There is no watcher with this id.");
     found.usedMs = performance.now();
-    return found.watcher;
+    return found;
   }
 
   remove(sandboxId: string, id: string): void {
-    this.find(sandboxId, id).close();
+    this.find(sandboxId, id).watcher.close();
     this.#all.delete(id);
   }
 

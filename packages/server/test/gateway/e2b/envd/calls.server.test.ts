@@ -17,7 +17,7 @@ class Envd {
 
   static async open(): Promise<Envd> {
     const server = await startTestServer();
-    return new Envd(server, (await server.create()).id);
+    return new Envd(server, (await server.create({ enable_checkpoint: true })).id);
   }
 
   async call(method: string, message: unknown, headers: Record<string, string> = {}): Promise<unknown[]> {
@@ -93,7 +93,7 @@ test("a terminal has one output, a size, and no end of its input", async () => {
   expect(JSON.stringify(await running)).toContain(`"pty":"${Buffer.from("30 100").toString("base64").slice(0, 8)}`);
 });
 
-test("polled watchers give each event once, and belong to their sandbox", async () => {
+test("polled watchers give each event once, live through a pause, and belong to their sandbox", async () => {
   const envd = await Envd.open();
   const [, created] = await envd.call("filesystem.Filesystem/CreateWatcher", {
     path: "/workspace",
@@ -104,6 +104,13 @@ test("polled watchers give each event once, and belong to their sandbox", async 
   const [, first] = await envd.call("filesystem.Filesystem/GetWatcherEvents", { watcherId });
   expect(first).toMatchObject({ events: [{ name: "a", type: "EVENT_TYPE_CREATE", entry: { path: "/workspace/a" } }] });
   expect(await envd.call("filesystem.Filesystem/GetWatcherEvents", { watcherId })).toEqual([200, { events: [] }]);
+  const live = await envd.server.live(envd.id);
+  await envd.server.manager.pause(live);
+  await envd.server.manager.resume({ sandboxId: envd.id });
+  expect(await envd.call("filesystem.Filesystem/GetWatcherEvents", { watcherId })).toEqual([200, { events: [] }]);
+  await envd.call("filesystem.Filesystem/MakeDir", { path: "b" });
+  const [, second] = await envd.call("filesystem.Filesystem/GetWatcherEvents", { watcherId });
+  expect(second).toMatchObject({ events: [{ name: "b", type: "EVENT_TYPE_CREATE" }] });
   const other = (await envd.server.create()).id;
   const foreign = { "e2b-sandbox-id": other, "x-access-token": envd.server.e2bToken(other) };
   const gone = [404, { code: "not_found", message: expect.any(String) }];

@@ -31,6 +31,13 @@ describe.skipIf(missing !== undefined)("E2B's client on gVisor", () => {
     expect(large.stdout.length).toBe(3_000_000);
     await expect(commands.run("sleep 60", { timeoutMs: 500 })).rejects.toThrow("timed out");
 
+    expect((await commands.run("whoami; pwd", { user: "root" })).stdout).toBe("root\n/root\n");
+    await files.write("secret/file", "root's", { user: "root" });
+    expect((await commands.run("stat -c %U:%a /root/secret /root/secret/file", { user: "root" })).stdout).toBe(
+      "root:755\nroot:644\n",
+    );
+    await expect(files.read("/root/secret/file")).rejects.toThrow();
+
     // A background process with input and two readers.
     const counter = await commands.run("while read x; do echo got $x; done", { background: true, stdin: true });
     const other = await commands.connect(counter.pid);
@@ -113,6 +120,13 @@ describe.skipIf(missing !== undefined)("E2B's client on gVisor", () => {
     await resumed.files.watchDir("watched", ({ type, name }) => void later.push(`${type} ${name}`));
     await resumed.files.write("watched/later", "");
     await eventually("a change after the pause", () => later.includes("create later"));
+    if ((await resumed.commands.run("command -v git; true")).stdout !== "") {
+      await resumed.git.init("project");
+      await resumed.files.write("project/a", "1");
+      await resumed.git.add("project");
+      await resumed.git.commit("project", "first", { authorName: "A", authorEmail: "a@b" });
+      expect((await resumed.git.status("project")).isClean).toBe(true);
+    }
     expect(await resumed.kill()).toBe(true);
     expect(await resumed.isRunning()).toBe(false);
   });
