@@ -204,7 +204,7 @@ test("a process shows its output from an offset, takes input and signals, and is
   await page.getByLabel("Signal", { exact: true }).selectOption("SIGKILL");
   await page.getByRole("button", { name: "Send signal" }).click();
   await page
-    .getByRole("region", { name: /^Process/ })
+    .getByRole("region", { name: /^Process \d/ })
     .getByText("ended by SIGKILL")
     .waitFor();
   await page.getByRole("button", { name: "Remove", exact: true }).click();

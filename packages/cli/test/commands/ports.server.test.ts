@@ -46,7 +46,7 @@ test("ports lists what listens, url prints links, and forward passes any bytes o
   await done("exec", "-d", "web", "--", "node", "-e", ECHO);
   await eventually("it listens", async () => (await done("ports", "web")).includes("7001"));
   expect(await done("ports", "web")).toMatch(
-    new RegExp(`^7001 +127.0.0.1 +private +http://7001-${id}.localhost:\\d+/$`, "m"),
+    new RegExp(`^7001 +127.0.0.1 +- +private +http://7001-${id}.localhost:\\d+/$`, "m"),
   );
 
   const link = JSON.parse(await done("url", "web", "7001", "--expires", "10m", "--json")) as { expires_at: string };
