@@ -4,6 +4,7 @@ import { Client as FormerClient } from "@modelcontextprotocol/sdk/client/index.j
 import { StdioClientTransport as FormerStdio } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as FormerHttp } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { onTestFinished } from "vitest";
+import { COMMAND } from "../../../../test/kit/server/command.ts";
 
 /** The part of a tool's answer that tests look at. */
 export interface ToolAnswer {
@@ -43,7 +44,6 @@ export type Where = HttpPlace | StdioPlace;
 export type Generation = "2026-07-28" | "2025-11-25" | "former SDK";
 
 const IDENTITY = { name: "test", version: "1" };
-const CLI = new URL("../../../cli/bin/sandboxer.mjs", import.meta.url).pathname;
 
 function httpOf(where: HttpPlace): { url: URL; options: { requestInit: RequestInit } } {
   const headers = where.key === undefined ? {} : { authorization: `Bearer ${where.key}` };
@@ -52,7 +52,7 @@ function httpOf(where: HttpPlace): { url: URL; options: { requestInit: RequestIn
 
 function stdioOf({ argv, key = "" }: StdioPlace) {
   const environment = { SANDBOXER_API_KEY: key, PATH: process.env["PATH"] ?? "" };
-  return { command: process.execPath, args: [CLI, "mcp", ...argv], env: environment, stderr: "ignore" as const };
+  return { command: process.execPath, args: [COMMAND, "mcp", ...argv], env: environment, stderr: "ignore" as const };
 }
 
 /** Connects an official client, until the test has ended. */
