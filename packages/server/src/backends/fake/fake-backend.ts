@@ -55,6 +55,7 @@ export class FakeBackend implements SandboxBackend {
   readonly name: string;
   readonly capabilities: Capabilities;
   readonly loads: readonly string[];
+  readonly keeps = { hardLinks: false, extendedAttributes: true };
   readonly faults: Faults;
   /** Programs of a test that serve ports on which a process inside listens; other ports echo. */
   readonly services = new Map<number, FakeService>();
