@@ -179,8 +179,5 @@ test("an upload says which of its parts is wrong, and parts of a file can be rea
     headers: { ...envd.headers, "content-type": "application/octet-stream", "content-encoding": "gzip" },
     body: "not gzip",
   });
-  expect([garbled.status, (await garbled.json()) as unknown]).toEqual([
-    400,
-    { code: 400, message: "The body is not valid gzip." },
-  ]);
+  expect([garbled.status, await garbled.json()]).toEqual([400, { code: 400, message: "The body is not valid gzip." }]);
 });

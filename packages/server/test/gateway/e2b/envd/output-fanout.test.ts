@@ -13,7 +13,7 @@ class Output {
   readonly process: ManagedProcess;
 
   constructor(chunks: number, failure?: Error) {
-    const output = this;
+    const { readers } = this;
     const follow = async function* ({
       from,
       signal,
@@ -21,7 +21,7 @@ class Output {
       from: number;
       signal: AbortSignal;
     }): AsyncGenerator<OutputChunk> {
-      output.readers.push(from);
+      readers.push(from);
       for (let offset = from; offset < chunks; offset += 1) {
         if (signal.aborted) return;
         yield { stream: "stdout", offset, data: Uint8Array.of(offset % 256) };
