@@ -96,6 +96,11 @@ const STEPS = {
     await sandbox.files.write("signed.txt", "signed");
     const url = await sandbox.downloadUrl("signed.txt");
     same(await (await fetch(url)).text(), "signed");
+    const form = new FormData();
+    form.append("file", new Blob(["uploaded"]), "uploaded.txt");
+    const upload = await fetch(await sandbox.uploadUrl("uploaded.txt"), { method: "POST", body: form });
+    same(upload.status, 200);
+    same(await sandbox.files.read("uploaded.txt"), "uploaded");
   },
   setTimeout: async () => {
     await sandbox.setTimeout(10 * MINUTE);

@@ -11,6 +11,7 @@ import sys
 from datetime import datetime, timedelta, timezone
 
 import e2b
+import httpx
 
 IS_ASYNC = sys.argv[1] == "async"
 Sandbox = e2b.AsyncSandbox if IS_ASYNC else e2b.Sandbox
@@ -106,11 +107,12 @@ class Scenario:
         await done(handle.stop())
 
     async def signed(self):
-        import urllib.request
-
         await done(self.sandbox.files.write("signed.txt", "signed"))
         url = await done(self.sandbox.download_url("signed.txt"))
-        same(urllib.request.urlopen(url).read(), b"signed")
+        same(httpx.get(url).text, "signed")
+        upload = await done(self.sandbox.upload_url("uploaded.txt"))
+        same(httpx.post(upload, files={"file": ("uploaded.txt", b"uploaded")}).status_code, 200)
+        same(await done(self.sandbox.files.read("uploaded.txt")), "uploaded")
 
     async def timeout(self):
         await done(self.sandbox.set_timeout(600))
