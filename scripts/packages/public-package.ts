@@ -29,6 +29,7 @@ export interface Manifest {
 export const PUBLIC_PACKAGES: readonly PublicPackage[] = [
   publicPackage("protocol", { libraries: ["zod"] }),
   publicPackage("client", { standalone: ["browser"] }),
+  publicPackage("ai-sdk", { libraries: ["@ai-sdk/harness"] }),
   publicPackage("mcp"),
   publicPackage("server", {
     // Large, and needed only with a store of that kind.

@@ -22,13 +22,13 @@ const packed = (name: string) => {
 };
 
 describe("the tarballs", () => {
-  test.each(["protocol", "client", "server", "cli"])("publint finds nothing wrong with %s", async (name) => {
+  test.each(["protocol", "client", "ai-sdk", "server", "cli"])("publint finds nothing wrong with %s", async (name) => {
     const bytes = await readFile(packed(name).tarball);
     const { messages, pkg } = await publint({ pack: { tarball: new Uint8Array(bytes).buffer } });
     expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
   });
 
-  test.each(["protocol", "client", "server"])("every import of %s finds its types", async (name) => {
+  test.each(["protocol", "client", "ai-sdk", "server"])("every import of %s finds its types", async (name) => {
     const argv = ["node", TYPES_CHECKER, packed(name).tarball, "--profile", "esm-only", "--quiet"];
     // It exits with 1 when there is a problem.
     await expect(outside.run(outside.folder, argv)).resolves.toBe("");

@@ -13,12 +13,14 @@ export interface CompareOptions {
   readonly limit?: number;
 }
 
+type FileChanges = Pick<SnapshotDiff, "added" | "changed" | "removed" | "changes" | "truncated">;
+
 /** One of the compared sandboxes. A fact that could not be read is null, and `problems` has the reason. */
 export interface ComparedSandbox {
   readonly id: string;
   readonly name: string | null;
   /** The files that changed since the base. */
-  readonly files: Omit<SnapshotDiff, "from" | "to"> | null;
+  readonly files: FileChanges | null;
   /** The processes that run, before the command. */
   readonly processes: readonly ProcessRecord[] | null;
   readonly ports: readonly ListeningPort[] | null;
@@ -86,11 +88,7 @@ async function baseOf(sandboxes: readonly Sandbox[]): Promise<Comparison["base"]
   return missing || parents.size > 0 ? own : { kind: "snapshot", id };
 }
 
-async function filesOf(
-  sandbox: Sandbox,
-  base: Comparison["base"],
-  limit: number,
-): Promise<Omit<SnapshotDiff, "from" | "to">> {
+async function filesOf(sandbox: Sandbox, base: Comparison["base"], limit: number): Promise<FileChanges> {
   if (base.id === sandbox.id) return { added: 0, changed: 0, removed: 0, changes: [], truncated: false };
   const diff =
     base.kind === "snapshot"

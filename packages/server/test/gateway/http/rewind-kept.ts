@@ -42,3 +42,28 @@ export async function rewindTwice(
   await check(made.id);
   expect((await api.call("DELETE", `/v1/sandboxes/${made.id}`)).status).toBe(200);
 }
+
+/** A fork of a sandbox of a real provider gives it its files; `check` looks at what the provider has then. */
+export async function promoteFork(
+  backend: SandboxBackend,
+  check: (id: string, winner: string) => Promise<void>,
+): Promise<void> {
+  const api = new SnapshotClient(await startTestServer({ moreBackends: [backend] }));
+  const made = await api.http.create({ backend: backend.name, name: "kept" });
+  await write(api.server, made.id, "old");
+  const forked = await api.call<{ items: SandboxRecord[] }>("POST", `/v1/sandboxes/${made.id}/fork`, {});
+  const winner = forked.body.items[0]?.id ?? "";
+  await write(api.server, winner, "new");
+  const promoted = await api.call<{ sandbox: SandboxRecord; former_snapshot_id: string }>(
+    "POST",
+    `/v1/sandboxes/${made.id}/promote`,
+    { winner },
+  );
+  expect(promoted).toMatchObject({ status: 200, body: { sandbox: { id: made.id, name: "kept" }, deleted: [winner] } });
+  expect(await read(api.server, made.id)).toBe("new");
+  await check(made.id, winner);
+  const former = promoted.body.former_snapshot_id;
+  expect((await api.call("POST", `/v1/sandboxes/${made.id}/rewind`, { snapshot_id: former })).status).toBe(200);
+  expect(await read(api.server, made.id)).toBe("old");
+  expect((await api.call("DELETE", `/v1/sandboxes/${made.id}`)).status).toBe(200);
+}
