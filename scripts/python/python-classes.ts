@@ -12,6 +12,7 @@ const NAMES: Readonly<Record<string, string>> = {
   Backend: "BackendRecord",
   Instance: "InstanceRecord",
   Handoff: "HandoffRecord",
+  Promotion: "PromotionRecord",
   Diff: "SnapshotDiff",
   Stats: "SandboxStats",
   Upload: "UploadResult",

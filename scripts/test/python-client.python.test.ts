@@ -2,8 +2,9 @@ import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { startTestServer } from "@sandboxer/client/testing";
 import { describe, expect, test } from "vitest";
+import { withHostInterpreters } from "../../test/kit/server/host-interpreters.ts";
+import { startTestServer } from "../../test/kit/server/test-server.ts";
 import { pythonEnvironment, whyNoPython } from "../../test/kit/services/python-environment.ts";
 import { temporaryFolder } from "../../test/kit/temporary-folder.ts";
 
@@ -18,7 +19,8 @@ if (missing !== undefined) console.warn(`The tests of the Python SDK are skipped
 
 /** Runs Python in the folder of the SDK; gives what it printed, and fails with it. */
 async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const options = { cwd: CLIENT, env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", ...env }, maxBuffer: 64 << 20 };
+  const variables = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", ...env };
+  const options = { cwd: CLIENT, env: variables, maxBuffer: 64 << 20, timeout: BUSY_MS - 5_000 };
   try {
     return (await promisify(execFile)(python, args, options)).stdout;
   } catch (error) {
@@ -31,10 +33,11 @@ describe.skipIf(missing !== undefined)("the Python SDK", () => {
   test(
     "passes its tests against two servers with one store",
     async () => {
-      await using first = await startTestServer();
-      await using second = await startTestServer({ store: first.store });
+      const store = await temporaryFolder();
+      const first = await startTestServer({ store, wrapBackend: withHostInterpreters });
+      const second = await startTestServer({ store, wrapBackend: withHostInterpreters });
       const said = await run(["-m", "pytest", "-q", "--durations=5"], {
-        SANDBOXER_TEST_URLS: `${first.url},${second.url}`,
+        SANDBOXER_TEST_URLS: `${first.httpUrl},${second.httpUrl}`,
       });
       expect(said).toMatch(/\d{2,} passed/);
       expect(said).not.toMatch(/skipped|warning/);

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "sandboxer"
 SOURCES = {
     "_process.py": ["AsyncSandboxProcess"],
     "_files.py": ["AsyncSandboxFiles"],
+    "_interpreter.py": ["AsyncInterpreter"],
     "_snapshots.py": ["AsyncSnapshots"],
     "_images.py": ["AsyncImages"],
     "_client.py": ["AsyncSandboxer"],
@@ -172,6 +173,8 @@ def method(node: Function, owner: str) -> str:
             if made == "item"
             else f"        return ({made} for item in iterate({call}))"
         )
+    elif isinstance(node, ast.FunctionDef):
+        lines.append(f"        return {wrapped(returns, call)}")
     elif returns == "None":
         lines.append(f"        run({call})")
     else:
@@ -219,6 +222,8 @@ def unwrapped(one: ast.arg) -> str:
     text = "" if one.annotation is None else ast.unparse(one.annotation)
     if not any(re.search(rf"\b{name}\b", text) for name in CLASSES):
         return one.arg
+    if text.startswith("Sequence["):
+        return f"[one._async for one in {one.arg}]"
     return f"None if {one.arg} is None else {one.arg}._async"
 
 

@@ -14,6 +14,8 @@ def test_a_signed_link_opens_a_port(sandbox: Sandbox) -> None:
     assert link.url.startswith("http")
     assert link.expires_at is not None
     assert sandbox.ports() == []
+    sandbox.withdraw_port_urls(8000)
+    assert sandbox.port_url(8000).url.split("?")[1] != link.url.split("?")[1]
 
 
 def test_a_port_without_a_program_is_an_error(url: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sandboxer import Sandbox, Sandboxer
+import pytest
+
+from sandboxer import InvalidRequestError, Sandbox, Sandboxer
 from sandboxer.models import OperationRecord
 
 
@@ -30,6 +32,24 @@ def test_a_rewind_goes_back_and_a_fork_goes_on(client: Sandboxer, sandbox: Sandb
     assert restored.exec("cat /tmp/file").stdout == "before\n"
     assert restored.carried is None or restored.carried.loadable
     restored.destroy()
+
+
+def test_forks_are_compared_and_the_best_is_promoted(client: Sandboxer, sandbox: Sandbox) -> None:
+    forks = sandbox.fork(count=2)
+    for number, fork in enumerate(forks):
+        fork.exec(f"echo {number} > /tmp/answer")
+    compared = sandbox.compare(forks, "cat /tmp/answer")
+    assert compared.base_kind == "snapshot"
+    assert [item.run.stdout if item.run else None for item in compared.items[1:]] == ["0\n", "1\n"]
+    assert [[change.path for change in item.files.changes] if item.files else None for item in compared.items[1:]] == [
+        ["/tmp/answer"],
+        ["/tmp/answer"],
+    ]
+    promoted = forks[1].promote(discard_others=True)
+    assert (promoted.sandbox.id, sorted(promoted.deleted)) == (sandbox.id, sorted(fork.id for fork in forks))
+    assert sandbox.exec("cat /tmp/answer").stdout == "1\n"
+    with pytest.raises(InvalidRequestError, match="created from scratch"):
+        sandbox.promote()
 
 
 def test_snapshots_are_listed_changed_and_deleted(client: Sandboxer, sandbox: Sandbox) -> None:

@@ -12,9 +12,20 @@ Errors are ``SandboxerError``: programs test ``code``, and ``hint`` says what to
 
 from . import models
 from ._client import AsyncSandboxer
+from ._compare import ComparedSandbox, Comparison
 from ._files import AsyncSandboxFiles
 from ._folders import UnpackResult
 from ._images import AsyncImages
+from ._interpreter import (
+    AsyncInterpreter,
+    CellEnd,
+    CellError,
+    CellEvent,
+    CellExecution,
+    CellStarted,
+    CellText,
+    CellValue,
+)
 from ._options import Bytes, Code, Command, ConnectionState, Language, Stream
 from ._ports import AsyncForwardedPort
 from ._process import AsyncSandboxProcess, Detached, ExecResult, OutputLine
@@ -27,6 +38,7 @@ from ._snapshots import AsyncSnapshots
 from ._sync import (
     ForwardedPort,
     Images,
+    Interpreter,
     Sandbox,
     Sandboxer,
     SandboxFiles,
@@ -51,6 +63,7 @@ from .errors import (
 __all__ = [
     "AsyncForwardedPort",
     "AsyncImages",
+    "AsyncInterpreter",
     "AsyncSandbox",
     "AsyncSandboxFiles",
     "AsyncSandboxProcess",
@@ -59,9 +72,18 @@ __all__ = [
     "AsyncSnapshots",
     "AuthenticationError",
     "Bytes",
+    "CellEnd",
+    "CellError",
+    "CellEvent",
+    "CellExecution",
+    "CellStarted",
+    "CellText",
+    "CellValue",
     "Closed",
     "Code",
     "Command",
+    "ComparedSandbox",
+    "Comparison",
     "ConflictError",
     "ConnectionState",
     "Detached",
@@ -70,6 +92,7 @@ __all__ = [
     "ExitStatus",
     "ForwardedPort",
     "Images",
+    "Interpreter",
     "InvalidRequestError",
     "Language",
     "LimitError",

@@ -75,14 +75,31 @@ class SandboxCalls:
         return await self._roaming(work, True, MAX_DETOURS)
 
     @asynccontextmanager
-    async def open(self, name: str, *, query: Mapping[str, Any]) -> AsyncIterator[httpx.Response]:
+    async def open(
+        self,
+        name: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        wire: Wire = Wire(),
+        accept: str | None = None,
+        repeatable: bool = True,
+    ) -> AsyncIterator[httpx.Response]:
         """An answer to read piece by piece. A connection that breaks in its middle is an error."""
 
         async def work(url: str) -> Any:
-            opening = self.transport.open(name, params=self._params(), query=query, wire=Wire(url=url))
+            opening = self.transport.open(
+                name,
+                params=self._params(params),
+                query=query,
+                body=body,
+                wire=dataclasses.replace(wire, url=url),
+                accept=accept,
+            )
             return opening, await opening.__aenter__()
 
-        opening, response = await self._roaming(work, True, MAX_DETOURS)
+        opening, response = await self._roaming(work, repeatable, MAX_DETOURS)
         try:
             yield response
         except BaseException as error:

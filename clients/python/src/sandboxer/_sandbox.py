@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ._calls import SandboxCalls
 from ._client import AsyncSandboxer
+from ._compare import Comparison, compare
 from ._decode import decode, decode_all
 from ._files import AsyncSandboxFiles
+from ._interpreter import AsyncInterpreter, InterpreterOptions
 from ._options import (
     CallOptions,
     Command,
@@ -29,7 +31,7 @@ from ._ports import AsyncForwardedPort, Connection, connect_port
 from ._process import MAX_OUTPUT_BYTES, AsyncSandboxProcess, ExecResult
 from ._processes import Processes
 from ._transport import Wire
-from .errors import SandboxerError, is_code
+from .errors import SandboxerError, failure, is_code
 from .models import (
     AcquireSettings,
     Carried,
@@ -43,6 +45,7 @@ from .models import (
     PortLink,
     ProcessRecord,
     ProcessTableEntry,
+    PromotionRecord,
     ProvenCheckpoint,
     Reachability,
     RemovedData,
@@ -221,6 +224,11 @@ class AsyncSandbox:
         """Attaches to a process that runs or has run, from an offset; default: unread output."""
         return await self._processes.attach(id, offset, dict(options))
 
+    def interpreter(self, **options: Unpack[InterpreterOptions]) -> AsyncInterpreter:
+        """Runs code in interpreters that keep their variables: between cells, and when the sandbox is paused or
+        forked."""
+        return AsyncInterpreter(self._calls, options)
+
     async def processes(self) -> builtins.list[ProcessRecord]:
         """Processes that were started over HTTP, oldest first."""
         return decode_all(ProcessRecord, (await self._calls.call("listProcesses"))["items"])
@@ -238,6 +246,10 @@ class AsyncSandbox:
         sandbox."""
         body = {"port": port, **({} if expires is None else {"expires": expires})}
         return decode(PortLink, await self._ask("createPortLink", body=body))
+
+    async def withdraw_port_urls(self, port: int, **options: Unpack[CallOptions]) -> None:
+        """Ends all URLs of ``port_url`` for a port. Open connections stay."""
+        await self._calls.call("withdrawPortLinks", query={"port": port}, wire=Wire(**options))
 
     async def connect_port(self, port: int) -> Connection:
         """Opens a TCP connection to a port inside, as the streams of asyncio."""
@@ -295,7 +307,8 @@ class AsyncSandbox:
 
     async def diff(self, snapshot_id: str, *, limit: int | None = None) -> SnapshotDiff:
         """The files that changed in it since a snapshot."""
-        return await self.client.snapshots.diff(snapshot_id, f"sandbox:{self.id}", limit=limit)
+        query = {"to": f"sandbox:{self.id}", "limit": limit}
+        return decode(SnapshotDiff, await self._calls.call("diffSnapshots", params={"id": snapshot_id}, query=query))
 
     async def fork(self, **options: Unpack[ForkOptions]) -> builtins.list[AsyncSandbox]:
         """Creates new sandboxes from its current state; it keeps running."""
@@ -313,6 +326,29 @@ class AsyncSandbox:
         """Rewinds it to a snapshot, in place."""
         body = {"snapshot_id": snapshot_id}
         return self._note(await self._calls.call("rewindSandbox", body=body, wire=Wire(**options)))
+
+    async def promote(
+        self, *, into: str | None = None, discard_others: bool = False, **options: Unpack[LongCallOptions]
+    ) -> PromotionRecord:
+        """Gives its state to the sandbox that it was forked or restored from, and deletes it. That sandbox keeps its
+        id, name, key, token and ports. ``into``: the id of an ancestor further back. ``discard_others``: deletes the
+        other forks too."""
+        id = into or self.record.origin.sandbox_id
+        if id is None:
+            raise failure(
+                "bad_request", "The sandbox was created from scratch, so there is no original.", "Promote a fork."
+            )
+        body = {"winner": self.id, "discard_others": discard_others}
+        original = SandboxCalls(self.client._transport, id)
+        return decode(PromotionRecord, await original.call("promoteSandbox", body=body, wire=Wire(**options)))
+
+    async def compare(
+        self, others: Sequence[AsyncSandbox], command: Command | None = None, *, limit: int = 1000
+    ) -> Comparison:
+        """Compares it with others, usually its forks: changed files, running processes, ports, usage, and the result of
+        a command that runs in each at the same time. Paused sandboxes are resumed. At most ``limit`` files are listed
+        for each."""
+        return await compare([self, *others], command, limit)
 
     async def checkpoint(self, *, leave_running: bool = False, **options: Unpack[LongCallOptions]) -> SandboxRecord:
         """Pauses it: saves everything and stops it. Any server can resume it; using this handle resumes it. With

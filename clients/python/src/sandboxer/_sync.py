@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ._client import AsyncSandboxer
+from ._compare import Comparison
 from ._files import AsyncSandboxFiles
 from ._folders import UnpackResult
 from ._images import AsyncImages
+from ._interpreter import MAX_OUTPUT, AsyncInterpreter, CellEvent, CellExecution, CellOptions, InterpreterOptions
 from ._options import (
     Bytes,
     CallOptions,
@@ -56,12 +58,14 @@ from .models import (
     ImageRecord,
     InstanceRecord,
     IntegrityReport,
+    InterpreterContext,
     ListeningPort,
     OperationFilter,
     OperationRecord,
     PortLink,
     ProcessRecord,
     ProcessTableEntry,
+    PromotionRecord,
     ProvenCheckpoint,
     Reachability,
     RemovedData,
@@ -260,6 +264,60 @@ class SandboxFiles:
         """Downloads the contents of a folder of the sandbox to a local folder, which is created if missing. Nothing is
         written outside it."""
         return run(self._async.download_folder(path, local_folder, skip_unreadable=skip_unreadable))
+
+
+class Interpreter:
+    """The code interpreters of a sandbox: contexts with variables that stay between cells."""
+
+    _async: AsyncInterpreter
+
+    @classmethod
+    def _of(cls, inner: AsyncInterpreter) -> Self:
+        made = cls.__new__(cls)
+        made._async = inner
+        return made
+
+    def run(
+        self,
+        code: str,
+        *,
+        on_event: Callable[[CellEvent], object] | None = None,
+        max_output_bytes: int = MAX_OUTPUT,
+        **options: Unpack[CellOptions],
+    ) -> CellExecution:
+        """Runs a cell to its end. An exception of the code is in ``error``; only failures of the call are raised."""
+        return run(self._async.run(code, on_event=on_event, max_output_bytes=max_output_bytes, **options))
+
+    def stream(self, code: str, **options: Unpack[CellOptions]) -> Iterator[CellEvent]:
+        """Runs a cell and yields its events as they come. It is followed when its sandbox is paused or moves
+        meanwhile."""
+        return iterate(self._async.stream(code, **options))
+
+    def create_context(
+        self,
+        *,
+        language: str | None = None,
+        cwd: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> InterpreterContext:
+        """Starts an interpreter with variables of its own. ``cwd``: the folder that it starts in."""
+        return run(self._async.create_context(language=language, cwd=cwd, **options))
+
+    def contexts(self) -> list[InterpreterContext]:
+        """All interpreters of the sandbox, oldest first."""
+        return run(self._async.contexts())
+
+    def restart(self, context: str | None = None, **options: Unpack[CallOptions]) -> InterpreterContext:
+        """Starts the interpreter of a context again, without its variables."""
+        return run(self._async.restart(context, **options))
+
+    def interrupt(self, context: str | None = None, **options: Unpack[CallOptions]) -> None:
+        """Interrupts the running cell, like Ctrl-C."""
+        run(self._async.interrupt(context, **options))
+
+    def delete_context(self, context: str | None = None, **options: Unpack[CallOptions]) -> None:
+        """Ends an interpreter."""
+        run(self._async.delete_context(context, **options))
 
 
 class Snapshots:
@@ -702,6 +760,11 @@ class Sandbox:
         """Attaches to a process that runs or has run, from an offset; default: unread output."""
         return SandboxProcess._of(run(self._async.process(id, offset=offset, **options)))
 
+    def interpreter(self, **options: Unpack[InterpreterOptions]) -> Interpreter:
+        """Runs code in interpreters that keep their variables: between cells, and when the sandbox is paused or
+        forked."""
+        return Interpreter._of(self._async.interpreter(**options))
+
     def processes(self) -> builtins.list[ProcessRecord]:
         """Processes that were started over HTTP, oldest first."""
         return run(self._async.processes())
@@ -718,6 +781,10 @@ class Sandbox:
         """A URL that opens a port in a browser without a key, for an hour or until ``expires``. It resumes a paused
         sandbox."""
         return run(self._async.port_url(port, expires=expires))
+
+    def withdraw_port_urls(self, port: int, **options: Unpack[CallOptions]) -> None:
+        """Ends all URLs of ``port_url`` for a port. Open connections stay."""
+        run(self._async.withdraw_port_urls(port, **options))
 
     def forward_port(
         self,
@@ -781,6 +848,24 @@ class Sandbox:
     def rewind(self, snapshot_id: str, **options: Unpack[LongCallOptions]) -> SandboxRecord:
         """Rewinds it to a snapshot, in place."""
         return run(self._async.rewind(snapshot_id, **options))
+
+    def promote(
+        self,
+        *,
+        into: str | None = None,
+        discard_others: bool = False,
+        **options: Unpack[LongCallOptions],
+    ) -> PromotionRecord:
+        """Gives its state to the sandbox that it was forked or restored from, and deletes it. That sandbox keeps its
+        id, name, key, token and ports. ``into``: the id of an ancestor further back. ``discard_others``: deletes the
+        other forks too."""
+        return run(self._async.promote(into=into, discard_others=discard_others, **options))
+
+    def compare(self, others: Sequence[Sandbox], command: Command | None = None, *, limit: int = 1000) -> Comparison:
+        """Compares it with others, usually its forks: changed files, running processes, ports, usage, and the result of
+        a command that runs in each at the same time. Paused sandboxes are resumed. At most ``limit`` files are listed
+        for each."""
+        return run(self._async.compare([one._async for one in others], command, limit=limit))
 
     def checkpoint(self, *, leave_running: bool = False, **options: Unpack[LongCallOptions]) -> SandboxRecord:
         """Pauses it: saves everything and stops it. Any server can resume it; using this handle resumes it. With

@@ -115,11 +115,12 @@ class Transport:
         *,
         params: Mapping[str, str] | None = None,
         query: Mapping[str, Any] | None = None,
+        body: Any = None,
         wire: Wire = Wire(),
         accept: str | None = None,
     ) -> AsyncIterator[httpx.Response]:
         """An answer to read piece by piece."""
-        _, response = await self._request(name, params, query, None, wire, None, accept)
+        _, response = await self._request(name, params, query, body, wire, None, accept)
         try:
             yield response
         except httpx.HTTPError as error:

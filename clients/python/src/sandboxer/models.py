@@ -49,8 +49,8 @@ __all__ = [
     "PortLink",
     "ProcessRecord",
     "ProcessTableEntry",
-    "Promotion",
     "PromotionKept",
+    "PromotionRecord",
     "ProvenCheckpoint",
     "Reachability",
     "RefusedConnection",
@@ -473,7 +473,7 @@ class PromotionKept:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promotion:
+class PromotionRecord:
     sandbox: SandboxRecord
     winner: str
     #: Snapshot of the state that the sandbox had before.
