@@ -64,9 +64,10 @@ const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>
   [1, extensions],
   [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
   [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines, pictures)] : [])],
-  [2, async () => (await stores, wanted("chaos") ? planChaosSuites(await engines) : [])],
   [2, async () => (await engines).slice(0, 1)],
   [2, async () => (await engineKnown, [quick("crash")])],
+  // Its servers must keep their leases, so it runs beside little else.
+  [2, async () => (await stores, wanted("chaos") ? planChaosSuites(await engines) : [])],
   [1, async () => (await stores, [quick("stores")])],
   [1, async () => (await engineKnown, STATIC_SUITES)],
   [1, async () => (await engineKnown, [planAgent()])],
