@@ -1,6 +1,6 @@
 import type { CreatedSandboxRecord, ResponseOf, Routes, SandboxRecord } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer, type TestServer } from "../../../../../test/kit/server/test-server.ts";
@@ -251,10 +251,13 @@ describe("a server that dies after the commit", () => {
     const { ownership } = server.durable;
     const write = ownership.replaceState.bind(ownership);
     const reached = Promise.withResolvers<void>();
+    const death = Promise.withResolvers<never>();
+    // Before the server is stopped, which waits for the promotion.
+    onTestFinished(() => death.reject(new Error("The server was killed.")));
     ownership.replaceState = async (...parameters) => {
       await write(...parameters);
       reached.resolve();
-      return await new Promise<never>(() => {});
+      return await death.promise;
     };
     void all.promote(body).catch(() => {});
     await reached.promise;
