@@ -71,7 +71,7 @@ function linesOf(event: CellEvent): readonly object[] {
 }
 
 /** E2B's names; a data frame is its columns. */
-function resultOf({ main, text, table, omitted: _, ...formats }: CellResult): object {
+function resultOf({ main, text, table, ...formats }: CellResult): object {
   const data = table?.columns.map((name, column) => [name, table.rows.map((row) => row[column] ?? null)] as const);
   return {
     is_main_result: main,
