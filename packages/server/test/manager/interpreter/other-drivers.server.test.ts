@@ -61,7 +61,7 @@ describe("the JavaScript driver", () => {
     ["its own marks", "process.stdout.write('\\x1e\\x1e' + '0'.repeat(36) + '{\"f\":\"end\"}\\x1e')"],
     [
       "an error without a listener",
-      "setTimeout(() => { throw new Error('late') }); await new Promise((r) => setTimeout(r, 50))",
+      "setTimeout(() => { throw new Error('late') }); await require('timers/promises').setImmediate()",
     ],
     ["a reader of stdin", "process.stdin.on('data', () => {}); 0"],
     ["megabytes", "for (let i = 0; i < 40; i++) console.log('x'.repeat(100000))"],
