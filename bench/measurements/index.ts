@@ -4,6 +4,7 @@ import { measureLive } from "../curves/live.ts";
 import { measureStored } from "../curves/stored.ts";
 import type { Lab } from "../lab.ts";
 import type { Comparison, Findings } from "../result.ts";
+import { measureCell } from "./cell.ts";
 import { measureCheckpoint } from "./checkpoint.ts";
 import { measureCreate } from "./create.ts";
 import { measureDensity } from "./density.ts";
@@ -28,6 +29,7 @@ const besideRaw =
 export const GROUPS: Readonly<Record<string, Group>> = {
   create: measureCreate,
   exec: besideRaw(measureExec),
+  cell: measureCell,
   output: besideRaw(measureOutput),
   checkpoint: besideRaw(measureCheckpoint),
   density: measureDensity,

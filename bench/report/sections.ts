@@ -24,6 +24,13 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    title: "Code interpreter",
+    groups: ["cell"],
+    about: [
+      "A cell in a Python that waits, beside a new `python3 -c` for the same line, in the same sandbox and over the same API.",
+    ],
+  },
+  {
     title: "Container images",
     groups: ["images"],
     about: [

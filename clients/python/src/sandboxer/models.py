@@ -620,7 +620,7 @@ class CellAnswer:
 class InterpreterContext:
     #: The default context of a language has the language's name.
     id: str
-    language: Literal["python"]
+    language: Literal["python", "javascript", "typescript", "bash"]
     #: The folder that it started in; None: the sandbox's default.
     cwd: str | None
     #: exited: its variables are lost; restart it.

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { timestampSchema } from "./common.ts";
 
 /** The languages of code interpreters. */
-export const CONTEXT_LANGUAGES = ["python"] as const;
+export const CONTEXT_LANGUAGES = ["python", "javascript", "typescript", "bash"] as const;
 export const contextLanguageSchema = z.enum(CONTEXT_LANGUAGES);
 export type ContextLanguage = z.infer<typeof contextLanguageSchema>;
 

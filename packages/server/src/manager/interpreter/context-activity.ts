@@ -1,6 +1,6 @@
 import type { OutputChunk } from "../../backends/backend.ts";
 import { Places } from "../../support/places.ts";
-import { FrameReader, type Frame } from "./frames.ts";
+import { FrameReader, type Frame, type FrameSource } from "./frames.ts";
 
 /** A cell whose beginning nobody has seen. */
 const UNKNOWN_CELL = "unknown";
@@ -19,15 +19,17 @@ export class ContextActivity {
   #known = false;
   /** To be sent when the cell begins: before that, it would end an interpreter that is still starting. */
   #interrupt: (() => void) | undefined;
-  #reader: FrameReader | undefined;
+  #reader: FrameSource | undefined;
   /** Where the reader is. */
   #position = 0;
   readonly #waiting: (() => void)[] = [];
   readonly #onEnd: () => void;
+  readonly #newReader: () => FrameSource;
 
   /** `onEnd`: a cell has ended. */
-  constructor(onEnd: () => void) {
+  constructor(onEnd: () => void, newReader: () => FrameSource = () => new FrameReader()) {
     this.#onEnd = onEnd;
+    this.#newReader = newReader;
   }
 
   /** The cell that runs, or was sent to the interpreter. */
@@ -97,7 +99,7 @@ export class ContextActivity {
     const end = chunk.offset + chunk.data.length;
     if (this.#reader !== undefined && end <= this.#position) return;
     const isNext = this.#reader !== undefined && this.#position === chunk.offset;
-    const reader = isNext && this.#reader !== undefined ? this.#reader : new FrameReader();
+    const reader = isNext && this.#reader !== undefined ? this.#reader : this.#newReader();
     [this.#reader, this.#position] = [reader, end];
     for (const { frame } of reader.read(chunk)) this.note(frame);
   }

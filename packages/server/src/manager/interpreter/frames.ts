@@ -35,11 +35,16 @@ export interface ReceivedFrame {
   readonly offset: number;
 }
 
+/** Reads the frames of an interpreter's output, in whichever way it writes them. */
+export interface FrameSource {
+  read(chunk: OutputChunk): Iterable<ReceivedFrame>;
+}
+
 /**
  * Reads the frames of an interpreter's output. The code inside can write anything there: lines that are no frames are
  * dropped, and nothing grows without a limit.
  */
-export class FrameReader {
+export class FrameReader implements FrameSource {
   /** The beginning of a line; undefined: it is too long. */
   #line: Buffer[] | undefined = [];
   #lineBytes = 0;

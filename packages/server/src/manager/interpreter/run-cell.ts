@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { SandboxerError, type CellException, type CellResult, type CellStatus } from "@sandboxer/protocol";
+import {
+  SandboxerError,
+  type CellException,
+  type CellResult,
+  type CellStatus,
+  type ContextLanguage,
+} from "@sandboxer/protocol";
 import type { OutputChunk, ProcessExit } from "../../backends/backend.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { BEHIND_BYTES } from "../processes/collect-output.ts";
@@ -7,10 +13,15 @@ import type { ManagedProcess } from "../processes/managed-process.ts";
 import { SIGINT, SIGKILL } from "../processes/signals.ts";
 import type { ProcessContext } from "../room-contexts.ts";
 import { ContextActivity } from "./context-activity.ts";
-import { FrameReader } from "./frames.ts";
+import { frameReaderOf, requestLine } from "./languages.ts";
 
 /** How long an interrupted cell may take to end before its interpreter is killed. */
 const GRACE_MS = 5_000;
+
+/** Node loses a signal that comes at the moment when a cell begins to wait. */
+const NODE: ReadonlySet<ContextLanguage> = new Set(["javascript", "typescript"]);
+const NODE_REPEATS = 10;
+const REPEAT_MS = 200;
 
 /** What a cell does, with the offset after it in its interpreter's output. */
 export type CellEvent = { readonly offset: number } & (
@@ -58,11 +69,10 @@ export function runCell(
       if (signal.aborted) return;
       const from = (await interpreter.bounds()).end;
       activity.sent(id);
-      const line = `${JSON.stringify({ id, code, env })}\n`;
+      const line = requestLine(languageOf(interpreter), { id, code, env });
       // An interpreter that has ended does not take it; its exit is the end of the cell.
       void interpreter.writeStdin(Buffer.from(line, "utf8")).catch(() => {});
-      const { language } = interpreter.traits.context ?? {};
-      const reported = { processId: id, kind: "cell" as const, command: code, language };
+      const reported = { processId: id, kind: "cell" as const, command: code, language: languageOf(interpreter) };
       const tellEnd = context.executions.started(sandbox, reported);
       for await (const event of follow(interpreter, { id, from, signal })) {
         if (event.event === "started" && timeoutMs !== undefined) void limit(timeoutMs, over.signal);
@@ -102,7 +112,7 @@ export async function* followCell(
   try {
     if (signal.aborted) return;
     const { chunks } = await interpreter.look(0);
-    if (!activity.mayRun(id) && !isIn(chunks, id)) {
+    if (!activity.mayRun(id) && !isIn(chunks, languageOf(interpreter), id)) {
       const message = `The context does not run the cell ${id}, and no longer has its output.`;
       throw new SandboxerError("context_not_found", message, { hint: "Run the cell again." });
     }
@@ -115,12 +125,20 @@ export async function* followCell(
 }
 
 /** Whether the output has the end of the cell, or the cell runs at its end. */
-function isIn(chunks: readonly OutputChunk[], id: string): boolean {
-  const reader = new FrameReader();
-  const activity = new ContextActivity(() => {});
+function isIn(chunks: readonly OutputChunk[], language: ContextLanguage, id: string): boolean {
+  const reader = frameReaderOf(language);
+  const activity = new ContextActivity(
+    () => {},
+    () => frameReaderOf(language),
+  );
   const ends = chunks.flatMap((chunk) => [...reader.read(chunk)]).map(({ frame }) => frame);
   for (const chunk of chunks) activity.see(chunk);
   return activity.mayRun(id) || ends.some((frame) => frame.f === "end" && frame.id === id);
+}
+
+function languageOf({ traits }: ManagedProcess): ContextLanguage {
+  if (traits.context === undefined) throw new TypeError("This process is no interpreter of a context.");
+  return traits.context.language;
 }
 
 function activityOf({ activity }: ManagedProcess): ContextActivity {
@@ -130,7 +148,14 @@ function activityOf({ activity }: ManagedProcess): ContextActivity {
 
 /** Like Ctrl-C in a terminal: also for programs that the cell has started. */
 export function interruptCell(interpreter: ManagedProcess): void {
-  interpreter.activity?.interrupt(() => void interpreter.signal(SIGINT, "group").catch(() => {}));
+  const { activity } = interpreter;
+  const cell = activity?.cell;
+  const repeats = NODE.has(languageOf(interpreter)) ? NODE_REPEATS : 0;
+  const send = (left: number): void => {
+    void interpreter.signal(SIGINT, "group").catch(() => {});
+    if (left > 0) setTimeout(() => activity?.cell === cell && send(left - 1), REPEAT_MS).unref();
+  };
+  activity?.interrupt(() => send(repeats));
 }
 
 interface Followed {
@@ -145,13 +170,15 @@ async function* follow(
   interpreter: ManagedProcess,
   { id, from, signal, begun = false }: Followed,
 ): AsyncGenerator<CellEvent> {
-  const reader = new FrameReader();
+  const reader = frameReaderOf(languageOf(interpreter), { only: id, begun });
   let isOurs = begun;
   let executionCount = 0;
   let position = from;
+  /** What an interpreter that cannot start says. */
+  let tail = "";
   for await (const chunk of interpreter.follow({ from, signal })) {
     position = chunk.offset + chunk.data.length;
-    if (chunk.stream === "stderr") yield { event: "stderr", text: textOf(chunk.data), offset: position };
+    tail = chunk.stream === "stderr" ? textOf(chunk.data) : tail;
     for (const { frame, offset } of reader.read(chunk)) {
       interpreter.activity?.note(frame);
       if (frame.f === "start") {
@@ -176,6 +203,7 @@ async function* follow(
   }
   if (signal.aborted || interpreter.exit === undefined) return;
   interpreter.activity?.ended();
+  if (executionCount === 0 && tail !== "") yield { event: "stderr", text: tail, offset: position };
   yield { event: "end", status: "died", executionCount, exit: interpreter.exit, offset: position };
 }
 

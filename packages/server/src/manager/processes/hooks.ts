@@ -3,12 +3,13 @@ import type { ProcessContext } from "../room-contexts.ts";
 import { tellEndOf } from "../observing/events/execution-events.ts";
 import { untilThawed } from "../ownership/freeze.ts";
 import { ContextActivity } from "../interpreter/context-activity.ts";
+import { frameReaderOf } from "../interpreter/languages.ts";
 import { removeCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { networkHint } from "../network/network-hint.ts";
 import { Stopwatch } from "../observing/operations/stopwatch.ts";
 import type { ManagedProcess, ProcessHooks } from "./managed-process.ts";
-import type { ProcessTraits } from "./process-key.ts";
+import type { ContextFacts, ProcessTraits } from "./process-key.ts";
 
 /** What a process needs from its sandbox. */
 export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits: ProcessTraits) => ProcessHooks {
@@ -18,7 +19,7 @@ export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits
     sandbox.unsaved.noteTurn(context.nowMs);
     sandbox.touch(context.nowMs);
   };
-  return ({ id, codeFile, context: isContext }) => {
+  return ({ id, codeFile, context: facts }) => {
     const stopwatch = new Stopwatch(clock);
     const refusedBefore = sandbox.network?.refusals.total ?? 0;
     return {
@@ -26,12 +27,12 @@ export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits
       hold: () => untilThawed(context, sandbox),
       sleep: (ms, signal) => clock.sleep(ms, signal),
       hint: (outputTail) => networkHint(sandbox, refusedBefore, outputTail),
-      ...(isContext === undefined ? {} : { activity: new ContextActivity(turn) }),
+      ...(facts === undefined ? {} : { activity: newActivity(facts, turn) }),
       onExit: (outcome) => {
         turn();
-        const { id: sandboxId, facts } = sandbox;
+        const { id: sandboxId } = sandbox;
         const { elapsedMs } = stopwatch;
-        observer.operation({ operation: "execute", sandboxId, backend: facts.backend, elapsedMs, outcome });
+        observer.operation({ operation: "execute", sandboxId, backend: sandbox.facts.backend, elapsedMs, outcome });
         if (outcome === "ok" && codeFile) void removeCode(handle, id);
       },
     };
@@ -56,7 +57,13 @@ export function adoptProcesses(
 /** A restored interpreter may be in the middle of a cell. The output that the sandbox kept says so. */
 async function recallCell(process: ManagedProcess, activity: ContextActivity): Promise<void> {
   const { chunks } = await process.look(0).catch(() => ({ chunks: [] }));
-  const before = new ContextActivity(() => {});
+  const { context: facts } = process.traits;
+  if (facts === undefined) return;
+  const before = newActivity(facts, () => {});
   for (const chunk of chunks) before.see(chunk);
   if (before.cell !== undefined) activity.recall(before.cell);
+}
+
+function newActivity({ language }: ContextFacts, onEnd: () => void): ContextActivity {
+  return new ContextActivity(onEnd, () => frameReaderOf(language));
 }

@@ -1,10 +1,12 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
-import { on } from "node:events";
+import { randomUUID } from "node:crypto";
+import { EventEmitter, on } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { CellResult, ContextLanguage } from "@sandboxer/protocol";
 import { onTestFinished } from "vitest";
-import { FrameReader, type Frame } from "../../../src/manager/interpreter/frames.ts";
-import { driverOf } from "../../../src/manager/interpreter/languages.ts";
+import type { OutputChunk } from "../../../src/backends/backend.ts";
+import type { Frame } from "../../../src/manager/interpreter/frames.ts";
+import { driverOf, frameReaderOf, requestLine } from "../../../src/manager/interpreter/languages.ts";
 
 export interface RanCell {
   readonly frames: readonly Frame[];
@@ -18,14 +20,15 @@ export interface RanCell {
 
 /** A driver as a program of this machine. */
 export class DriverProcess {
-  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #language: ContextLanguage;
   readonly #frames: AsyncIterator<Frame>;
-  #cells = 0;
 
-  private constructor(child: ChildProcessByStdio<Writable, Readable, null>) {
+  private constructor(child: ChildProcessByStdio<Writable, Readable, Readable>, language: ContextLanguage) {
     this.#child = child;
+    this.#language = language;
     child.stdin.on("error", () => {});
-    this.#frames = framesOf(child.stdout);
+    this.#frames = framesOf(child, language);
   }
 
   static async start(
@@ -34,7 +37,7 @@ export class DriverProcess {
   ): Promise<DriverProcess> {
     const { argv, program } = await driverOf(language);
     const child = spawn(argv[0] ?? "", argv.slice(1), {
-      stdio: ["pipe", "pipe", "inherit"],
+      stdio: ["pipe", "pipe", "pipe"],
       detached: true,
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       env: { PATH: process.env["PATH"], LANG: "C.UTF-8", ...options.env },
@@ -43,18 +46,22 @@ export class DriverProcess {
       if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), "SIGKILL");
     });
     child.stdin.write(program);
-    const driver = new DriverProcess(child);
-    await driver.until("ready");
+    const driver = new DriverProcess(child, language);
+    // The others have nothing to say before their first cell.
+    if (language === "python") await driver.until("ready");
     return driver;
   }
 
   /** `onFrame` sees each frame as it comes. */
   async run(
     code: string,
-    { env = {}, onFrame }: { readonly env?: object; readonly onFrame?: (frame: Frame) => void } = {},
+    {
+      env = {},
+      onFrame,
+    }: { readonly env?: Readonly<Record<string, string>>; readonly onFrame?: (frame: Frame) => void } = {},
   ): Promise<RanCell> {
-    const id = `cell-${(this.#cells += 1)}`;
-    this.#child.stdin.write(`${JSON.stringify({ id, code, env })}\n`);
+    const id = randomUUID();
+    this.#child.stdin.write(requestLine(this.#language, { id, code, env }));
     const frames: Frame[] = [];
     for (;;) {
       const { value, done } = await this.#frames.next();
@@ -89,15 +96,17 @@ export class DriverProcess {
   }
 }
 
-async function* framesOf(stdout: Readable): AsyncGenerator<Frame, void, undefined> {
-  const reader = new FrameReader();
-  const closing = new AbortController();
-  stdout.once("close", () => closing.abort());
-  try {
-    for await (const [data] of on(stdout, "data", { close: ["end"], signal: closing.signal })) {
-      for (const { frame } of reader.read({ stream: "stdout", offset: 0, data: data as Buffer })) yield frame;
-    }
-  } catch {
-    // It was closed.
+async function* framesOf(
+  child: ChildProcessByStdio<Writable, Readable, Readable>,
+  language: ContextLanguage,
+): AsyncGenerator<Frame, void, undefined> {
+  const reader = frameReaderOf(language);
+  const chunks = new EventEmitter();
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream].on("data", (data: Buffer) => chunks.emit("chunk", { stream, offset: 0, data }));
+  }
+  child.once("close", () => chunks.emit("end"));
+  for await (const [chunk] of on(chunks, "chunk", { close: ["end"] })) {
+    for (const { frame } of reader.read(chunk as OutputChunk)) yield frame;
   }
 }

@@ -1,0 +1,18 @@
+import { z } from "zod";
+import { environmentSchema } from "../creation-message.ts";
+
+/** What E2B's code-interpreter clients send to port 49999. Python's sends null for what is not given. */
+const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  schema.nullish().transform((value) => value ?? undefined);
+
+export const e2bExecuteSchema = z.looseObject({
+  code: z.string().max(1_000_000),
+  context_id: optional(z.string().max(64)),
+  language: optional(z.string().max(64)),
+  env_vars: optional(environmentSchema),
+});
+
+export const e2bContextSchema = z.looseObject({
+  language: optional(z.string().max(64)),
+  cwd: optional(z.string().startsWith("/").max(160)),
+});
