@@ -179,7 +179,9 @@ function lastStatement(code) {
 /** Code that awaits runs in a function; its top-level names still become global. */
 function awaiting(code, filename) {
   const global = code.replace(/(^|[\n;]\s*)var(?=\s+[\w$]+\s*=)/g, "$1");
-  const functions = [...code.matchAll(/^(?:async\s+)?function\s*\*?\s*([\w$]+)/gm)].map(([, name]) => `globalThis.${name}=${name};`);
+  const functions = [...code.matchAll(/^(?:async\s+)?function\s*\*?\s*([\w$]+)/gm)].map(
+    ([, name]) => `globalThis.${name}=${name};`,
+  );
   const { before, last } = lastStatement(global);
   const wrap = (body) => new Script(`(async () => {${functions.join("")}${body}\n})()`, { filename });
   try {
