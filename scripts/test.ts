@@ -41,7 +41,7 @@ const pictures = selected.includes("console") ? "kept" : "none";
 
 const results: SuiteResult[] = [];
 /** How many workers go at once. About half of them wait for something; more of them make tests with short leases wait too long. */
-const room = new Room(Math.max(4, 3 * availableParallelism()));
+const room = new Room(Math.max(4, Math.ceil(2.5 * availableParallelism())));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 const python = ["python", "gvisor"].some(wanted) ? preparePython(report) : undefined;
 // The first suites need nothing of what is downloaded and built. One Go build at a time: each takes all processors.

@@ -40,7 +40,7 @@ export function nodeInTerminal(argv: readonly string[], env: Readonly<Record<str
   return {
     screen: () => screen,
     shows: async (text) => {
-      await expect.poll(() => screen, { timeout: 15_000, interval: 20 }).toMatch(text);
+      await expect.poll(() => screen, { timeout: 60_000, interval: 20 }).toMatch(text);
     },
     send: (text) => order({ send: text }),
     resize: (rows, columns) => order({ resize: [rows, columns] }),
