@@ -45,7 +45,11 @@ const descriptors = { stdout: own(1), stderr: own(2) };
 const writeSync = fs.writeSync;
 
 function write(stream, text) {
-  let bytes = bytesOf(text, "latin1");
+  writeBytes(stream, bytesOf(text, "latin1"));
+}
+
+function writeBytes(stream, all) {
+  let bytes = all;
   while (bytes.length > 0) {
     try {
       bytes = bytes.subarray(writeSync(descriptors[stream], bytes));
@@ -245,6 +249,15 @@ async function run({ id, code, env = {} }) {
   cell = undefined;
 }
 
+// At once, without the state of a stream: an interrupt in the middle of a write would leave it waiting for ever.
+for (const stream of ["stdout", "stderr"]) {
+  process[stream].write = (chunk, encoding, done) => {
+    writeBytes(stream, typeof chunk === "string" ? bytesOf(chunk, typeof encoding === "string" ? encoding : "utf8") : chunk);
+    const callback = typeof encoding === "function" ? encoding : done;
+    if (typeof callback === "function") process.nextTick(callback);
+    return true;
+  };
+}
 process.on("SIGINT", () => interrupt?.());
 process.setUncaughtExceptionCaptureCallback?.((error) => console.error("Uncaught", error));
 process.on("unhandledRejection", (error) => console.error("Uncaught (in promise)", error));

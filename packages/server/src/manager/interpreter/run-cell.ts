@@ -18,9 +18,9 @@ import { frameReaderOf, requestLine } from "./languages.ts";
 /** How long an interrupted cell may take to end before its interpreter is killed. */
 const GRACE_MS = 5_000;
 
-/** Node loses a signal that comes at the moment when a cell begins to wait. */
-const NODE: ReadonlySet<ContextLanguage> = new Set(["javascript", "typescript"]);
-const NODE_REPEATS = 10;
+/** Node loses a signal that comes when a cell begins to wait, and bash one that comes when it starts a program. */
+const LOSES_SIGNALS: ReadonlySet<ContextLanguage> = new Set(["javascript", "typescript", "bash"]);
+const REPEATS = 10;
 const REPEAT_MS = 200;
 
 /** What a cell does, with the offset after it in its interpreter's output. */
@@ -150,7 +150,7 @@ function activityOf({ activity }: ManagedProcess): ContextActivity {
 export function interruptCell(interpreter: ManagedProcess): void {
   const { activity } = interpreter;
   const cell = activity?.cell;
-  const repeats = NODE.has(languageOf(interpreter)) ? NODE_REPEATS : 0;
+  const repeats = LOSES_SIGNALS.has(languageOf(interpreter)) ? REPEATS : 0;
   const send = (left: number): void => {
     void interpreter.signal(SIGINT, "group").catch(() => {});
     if (left > 0) setTimeout(() => activity?.cell === cell && send(left - 1), REPEAT_MS).unref();

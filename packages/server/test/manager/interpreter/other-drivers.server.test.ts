@@ -1,9 +1,25 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
-import { DriverProcess } from "./driver-process.ts";
+import { DriverProcess, type RanCell } from "./driver-process.ts";
 
 const hasBash = spawnSync("bash", ["--version"]).status === 0;
+
+/** A cell that is interrupted once it prints. Repeated, as the server does, because node and bash may lose a signal. */
+async function interrupted(driver: DriverProcess, code: string): Promise<RanCell> {
+  let again: NodeJS.Timeout | undefined;
+  try {
+    return await driver.run(code, {
+      onFrame: ({ f }) => {
+        if (f !== "out" || again !== undefined) return;
+        driver.interrupt();
+        again = setInterval(() => driver.interrupt(), 200);
+      },
+    });
+  } finally {
+    clearInterval(again);
+  }
+}
 
 describe("the JavaScript driver", () => {
   test("variables stay and may be declared again; results, errors and both streams are apart", async () => {
@@ -39,14 +55,7 @@ describe("the JavaScript driver", () => {
   test("an interrupt ends a loop and a wait", async () => {
     const driver = await DriverProcess.start("javascript");
     for (const code of ["while (true) {}", "await new Promise(() => setInterval(() => {}, 1000))"]) {
-      // As the server does: node loses a signal that comes when a cell begins to wait.
-      let again: NodeJS.Timeout | undefined;
-      const ended = await driver.run(`console.log('go')\n${code}`, {
-        onFrame: ({ f }) => {
-          if (f === "out") again ??= setInterval(() => driver.interrupt(), 100);
-        },
-      });
-      clearInterval(again);
+      const ended = await interrupted(driver, `console.log('go')\n${code}`);
       expect([code, ended.status, ended.error?.name]).toEqual([code, "interrupted", "KeyboardInterrupt"]);
     }
     expect((await driver.run("1 + 1")).results[0]?.text).toBe("2");
@@ -106,7 +115,7 @@ describe.skipIf(!hasBash)("the bash driver", () => {
   test("an interrupt ends a program and a loop of its own", async () => {
     const driver = await DriverProcess.start("bash");
     for (const code of ["sleep 1000", "while :; do :; done", "for i in 1 2 3; do sleep 1000; done"]) {
-      const ended = await driver.run(`echo go; ${code}`, { onFrame: ({ f }) => f === "out" && driver.interrupt() });
+      const ended = await interrupted(driver, `echo go; ${code}`);
       expect([code, ended.status]).toEqual([code, "interrupted"]);
     }
     expect(await driver.run("echo still here")).toMatchObject({ stdout: "still here\n" });
