@@ -252,7 +252,10 @@ async function run({ id, code, env = {} }) {
 // At once, without the state of a stream: an interrupt in the middle of a write would leave it waiting for ever.
 for (const stream of ["stdout", "stderr"]) {
   process[stream].write = (chunk, encoding, done) => {
-    writeBytes(stream, typeof chunk === "string" ? bytesOf(chunk, typeof encoding === "string" ? encoding : "utf8") : chunk);
+    writeBytes(
+      stream,
+      typeof chunk === "string" ? bytesOf(chunk, typeof encoding === "string" ? encoding : "utf8") : chunk,
+    );
     const callback = typeof encoding === "function" ? encoding : done;
     if (typeof callback === "function") process.nextTick(callback);
     return true;
