@@ -15,7 +15,7 @@ export async function startBalancer(port, servers) {
   return { port: balancer.address().port, close: () => balancer.close() };
 }
 
-/** One that does not answer is passed over; that is no failure, it may just be starting again. */
+/** A server that does not answer is skipped; it may just be restarting. */
 function forward(client, candidates, turn) {
   const [server] = candidates.splice(turn % Math.max(1, candidates.length), 1);
   if (server === undefined) return client.destroy();

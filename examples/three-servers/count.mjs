@@ -39,6 +39,7 @@ function again() {
 }
 
 function onEvent(event) {
+  answeredMs = performance.now();
   if (event.event === "sandbox_id") seen.sandboxId = event.sandbox_id;
   if (event.event === "status_update" && event.status === "SANDBOX_RUNNING") onRunning();
   if (event.event === "status_update" && event.status === "SANDBOX_EXECUTION_RUNNING")
@@ -47,7 +48,6 @@ function onEvent(event) {
 }
 
 function onRunning() {
-  answeredMs = performance.now();
   if (seen.executionId === undefined) return send({ language: "bash", code: CODE });
   moves += 1;
   console.log(`  (another connection, number ${seen.number} was the last)`);

@@ -5,7 +5,7 @@
  *
  * Outside of the clone: npm install @sandboxer/cli
  *
- * Type `roll` to replace one server after the other; Ctrl-C ends all of them. The store is a folder of its own and is removed at the
+ * Type `roll` to replace one server after the other, and `kill` to do the same with kill -9; Ctrl-C ends all of them. The store is a folder of its own and is removed at the
  * end, unless the flags name another one.
  */
 import { spawn } from "node:child_process";
@@ -32,7 +32,10 @@ console.log(`Balancer      ws://127.0.0.1:${balancer.port}`);
 
 let ending = false;
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => void end());
-for await (const line of createInterface({ input: process.stdin })) if (line.trim() === "roll") await roll();
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line.trim() === "roll") await roll("SIGTERM", "rolled");
+  if (line.trim() === "kill") await roll("SIGKILL", "killed");
+}
 
 /** The clone's command, or the installed one. */
 function findCommand() {
@@ -47,15 +50,15 @@ function findCommand() {
 }
 
 /** A server that is going gets no new connections: a balancer with a health check learns that from /readyz. */
-async function roll() {
+async function roll(signal, done) {
   for (const name of Array.from(up.keys())) {
     const server = up.get(name);
     up.delete(name);
-    await stop(server);
+    await stop(server, signal);
     up.set(name, await start(name));
     console.log(`${name}      replaced`);
   }
-  console.log("rolled");
+  console.log(done);
 }
 
 async function start(name) {
@@ -74,8 +77,8 @@ async function start(name) {
 }
 
 /** Saves every sandbox that can be saved, with what executes in it, and gives it up. */
-async function stop({ child, ended }) {
-  child.kill("SIGTERM");
+async function stop({ child, ended }, signal = "SIGTERM") {
+  child.kill(signal);
   await ended;
 }
 
@@ -83,7 +86,7 @@ async function end() {
   if (ending) return;
   ending = true;
   balancer.close();
-  await Promise.all([...up.values()].map(stop));
+  await Promise.all([...up.values()].map((server) => stop(server)));
   rmSync(scratch, { recursive: true, force: true });
   process.exit(0);
 }

@@ -5,8 +5,8 @@ import { json } from "node:stream/consumers";
 type Filters = Readonly<Record<string, readonly string[]>>;
 
 /**
- * GET of a Docker engine's API at `unix:///…`: what the `docker` program does, without starting it. Tests look at an
- * engine so often that its starts were a tenth of their time.
+ * GET of a Docker engine's API at `unix:///…`: like the `docker` program, without starting it. Tests look at an engine
+ * so often that its starts were a tenth of their time.
  */
 export async function askEngine<Answer>(host: string, path: string, filters: Filters = {}): Promise<Answer> {
   const query = new URLSearchParams({ all: "true", filters: JSON.stringify(filters) });

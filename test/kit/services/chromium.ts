@@ -59,7 +59,7 @@ export async function prepareChromium(report: (line: string) => void): Promise<v
   await unpackFromDebian({ names: [PACKAGE], folder: FOLDER, purpose: "the tests of the console", finish }, report);
 }
 
-/** Where the libraries and the fonts are. */
+/** The variables that name the libraries and the fonts. */
 async function environment(folder: string): Promise<Record<string, string>> {
   const fonts = join(folder, "fonts.conf");
   await writeFile(fonts, fontConfiguration(folder));

@@ -49,7 +49,7 @@ export const debianPrograms = {
   plugins: join(FOLDER, "cli-plugins"),
 };
 
-/** Undefined when real services can be started here. */
+/** Undefined if real services can be started here. */
 export function whyNoServices(): string | undefined {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "Docker and sshd need Linux and root.";
   if (!existsSync(FOLDER)) return "They are not here. Run: node test/kit/services/debian-programs.ts";
@@ -64,7 +64,8 @@ export async function prepareDebianPrograms(report: (line: string) => void): Pro
   const scratch = await mkdtemp(join(SERVERS_FOLDER, "fetching-"));
   try {
     const signal = AbortSignal.timeout(LIMIT_MS);
-    for (const [suite, names] of Object.entries(PACKAGES)) await unpack(join(scratch, suite), suite, names, signal);
+    for (const [suite, names] of Object.entries(PACKAGES))
+      await unpackSuite(join(scratch, suite), suite, names, signal);
     await collect(scratch, join(scratch, "kept"));
     await rename(join(scratch, "kept"), FOLDER);
     report(`set-up: done: ${FOLDER}`);
@@ -75,7 +76,13 @@ export async function prepareDebianPrograms(report: (line: string) => void): Pro
   }
 }
 
-async function unpack(folder: string, suite: string, names: readonly string[], signal: AbortSignal): Promise<void> {
+/** Takes packages of a suite apart in `unpacked` of the folder, without those that they depend on. */
+export async function unpackSuite(
+  folder: string,
+  suite: string,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   const mirror = await readDebianMirror("/etc/apt");
   if (mirror === undefined) throw new Error("apt's sources name no Debian mirror.");
   await mkdir(join(folder, "packages"), { recursive: true });

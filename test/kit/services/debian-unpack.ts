@@ -1,4 +1,4 @@
-/** Debian's packages with what they need, taken apart in the cache: nothing is installed, and the system stays as it is. */
+/** Debian's packages with their dependencies, unpacked in the cache: the system is not changed. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
 import { delimiter, join } from "node:path";
@@ -14,15 +14,15 @@ const run = promisify(execFile);
 const LIMIT_MS = 5 * 60_000;
 
 /**
- * Of all that a package depends on: shared libraries and fonts. The C library is the machine's own, and what only a screen, a
- * desktop or a package manager needs is left out.
+ * The dependencies to unpack: shared libraries and fonts. The C library is the machine's own; packages for a screen, a
+ * desktop or a package manager are left out.
  */
 const WANTED = /^(lib|zlib1g|chromium|fonts-|fontconfig-config)/;
 const UNWANTED = /^lib(c6|gcc-s1|llvm|z3|gl1-mesa|systemd-shared|perl|gdbm|db5|pam|sem|cryptsetup|fdisk|.*-perl$)/;
 
 export interface UnpackedPackages {
   readonly names: readonly string[];
-  /** Where they are when all went well. */
+  /** The folder of the unpacked packages. */
   readonly folder: string;
   /** The tests that need them. */
   readonly purpose: string;
@@ -30,7 +30,7 @@ export interface UnpackedPackages {
   readonly finish?: (unpacked: string) => Promise<void>;
 }
 
-/** Takes them apart, which takes some seconds and needs the network; elsewhere than on Debian, or without root, it does nothing. */
+/** Unpacks them, which takes seconds and needs the network. Without Debian or root, it does nothing. */
 export async function unpackFromDebian(packages: UnpackedPackages, report: (line: string) => void): Promise<void> {
   const suite = await debianSuite();
   if (suite === undefined) return;
@@ -50,7 +50,7 @@ export async function unpackFromDebian(packages: UnpackedPackages, report: (line
   }
 }
 
-/** The machine's own, because the libraries are to fit its C library. */
+/** The machine's own, because the libraries must fit its C library. */
 async function debianSuite(): Promise<string | undefined> {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return undefined;
   const release = await readFile("/etc/os-release", "utf8").catch(() => "");

@@ -15,7 +15,7 @@ const FOLDER = join(SERVERS_FOLDER, "gvisor-tools-2");
 const BIN = "sandboxer-bin";
 const PLACES = ["usr/sbin", "usr/bin", "sbin", "bin"];
 
-/** By the program; with what shows that it has all that it needs. */
+/** By program, with the check that it has everything it needs. */
 const TOOLS: Readonly<Record<string, { readonly package: string; readonly tryOut: string }>> = {
   ip: { package: "iproute2", tryOut: "-Version" },
   nft: { package: "nftables", tryOut: "--version" },
@@ -25,7 +25,7 @@ const TOOLS: Readonly<Record<string, { readonly package: string; readonly tryOut
   busybox: { package: "busybox-static", tryOut: "--help" },
 };
 
-/** The tests' search path: what the machine has comes first. */
+/** The tests' search path: programs of the machine come first. */
 export function withGvisorTools(searchPath: string): string {
   return existsSync(FOLDER) ? [searchPath, join(FOLDER, BIN)].join(delimiter) : searchPath;
 }
@@ -49,7 +49,7 @@ async function offer(folder: string): Promise<void> {
     const place = PLACES.map((each) => join(each, name)).find((path) => existsSync(join(folder, path)));
     if (place === undefined) throw new Error(`Debian's packages have no ${name}.`);
     const offered = join(folder, BIN, name);
-    // It is put into root filesystems as it is.
+    // It is copied into root filesystems.
     if (name === "busybox") await symlink(join("..", place), offered);
     else {
       const script = `#!/bin/sh\nhere=$(dirname "$0")/..\nexec env LD_LIBRARY_PATH="${libraries}" "$here/${place}" "$@"\n`;

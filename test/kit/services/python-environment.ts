@@ -1,11 +1,12 @@
 /**
- * A virtual environment for the tests of the Python SDK, kept in the cache: `node test/kit/services/python-environment.ts`
- * makes it, which takes a minute and needs the package index. What is there is left alone.
+ * Virtual environments for the tests of the Python SDK and of its adapters, kept in the cache: `node
+ * test/kit/services/python-environment.ts` makes them, which takes minutes and needs the package index. Existing ones
+ * are left alone.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { findProgram } from "../../../packages/server/src/setup/files.ts";
 import { acquireFileLock } from "../../../packages/server/src/support/file-lock.ts";
@@ -14,33 +15,52 @@ import { runProgram } from "../store-servers/run-program.ts";
 import { SERVERS_FOLDER } from "../store-servers/test-server.ts";
 
 const LIMIT_MS = 15 * 60_000;
-const REQUIREMENTS = fileURLToPath(new URL("../../../clients/python/requirements.txt", import.meta.url));
-/** Other versions make another environment. */
-const HASH = createHash("sha256").update(readFileSync(REQUIREMENTS)).digest("hex").slice(0, 12);
-const FOLDER = join(SERVERS_FOLDER, `python-${HASH}`);
-const READY = join(FOLDER, "ready");
 const CHECK = "import sys, venv; assert sys.version_info >= (3, 10)";
 
-export const pythonEnvironment = {
-  python: join(FOLDER, "bin", "python"),
+interface PythonEnvironment {
+  readonly folder: string;
+  readonly requirements: string;
+  readonly python: string;
   /** The packages that the SDK depends on, for an installation without the network. */
-  wheels: join(FOLDER, "wheels"),
-};
+  readonly wheels: string;
+  /** Written when it is complete. */
+  readonly ready: string;
+}
+
+export const pythonEnvironment = environmentOf("requirements.txt");
+/** The agent frameworks need other versions of the SDK's dependencies, and Python 3.11. */
+export const adapterEnvironment = environmentOf("requirements-adapters.txt");
+/** Large libraries of notebooks. */
+export const notebookEnvironment = environmentOf("requirements-notebook.txt");
+
+const ENVIRONMENTS = [pythonEnvironment, adapterEnvironment, notebookEnvironment];
 
 /** Undefined when the tests can run. */
-export function whyNoPython(): string | undefined {
-  if (existsSync(READY)) return undefined;
-  return "There is no environment with Python 3.10 or newer. Run: node test/kit/services/python-environment.ts";
+export function whyNoPython(environment = pythonEnvironment): string | undefined {
+  if (existsSync(environment.ready)) return undefined;
+  const packages = basename(environment.requirements);
+  return `There is no environment with the packages of ${packages}. Run: node test/kit/services/python-environment.ts`;
+}
+
+/** Other versions make another environment. */
+function environmentOf(name: string): PythonEnvironment {
+  const requirements = fileURLToPath(new URL(`../../../clients/python/${name}`, import.meta.url));
+  const hash = createHash("sha256").update(readFileSync(requirements)).digest("hex").slice(0, 12);
+  const folder = join(SERVERS_FOLDER, `python-${hash}`);
+  const inside = (...path: string[]): string => join(folder, ...path);
+  return { folder, requirements, python: inside("bin", "python"), wheels: inside("wheels"), ready: inside("ready") };
 }
 
 /** One run of tests at a time makes it; another one waits, and uses it too. */
 export async function preparePython(report: (line: string) => void): Promise<void> {
-  if (whyNoPython() === undefined) return;
+  const missing = ENVIRONMENTS.filter((each) => whyNoPython(each) !== undefined);
+  if (missing.length === 0) return;
   const onWait = (): void => report("set-up: waiting for another run of tests, which prepares Python");
   const lock = await acquireFileLock(join(SERVERS_FOLDER, "python.lock"), { waitMs: 2 * LIMIT_MS, onWait });
   try {
-    if (whyNoPython() === undefined) return;
-    await withProgress(report, "preparing Python for the tests of the Python SDK", () => make());
+    await withProgress(report, "preparing Python for the tests of the Python SDK", async () => {
+      for (const each of missing) if (whyNoPython(each) !== undefined) await make(each);
+    });
   } catch (error) {
     report(`set-up: failed: Python: ${(error as Error).message.split("\n").at(-1)}`);
   } finally {
@@ -48,19 +68,18 @@ export async function preparePython(report: (line: string) => void): Promise<voi
   }
 }
 
-async function make(): Promise<void> {
+async function make({ folder, requirements, python, wheels, ready }: PythonEnvironment): Promise<void> {
   const signal = AbortSignal.timeout(LIMIT_MS);
-  // What an interrupted run left.
-  await rm(FOLDER, { recursive: true, force: true });
+  // Leftovers of an interrupted run.
+  await rm(folder, { recursive: true, force: true });
   await installPython(signal);
-  const { python, wheels } = pythonEnvironment;
-  await runProgram(["python3", "-m", "venv", FOLDER], { signal });
+  await runProgram(["python3", "-m", "venv", folder], { signal });
   const pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"] as const;
-  await runProgram([...pip, "install", "--requirement", REQUIREMENTS], { signal });
-  await runProgram([...pip, "download", "--dest", wheels, "--constraint", REQUIREMENTS, "httpx", "websockets"], {
+  await runProgram([...pip, "install", "--no-compile", "--requirement", requirements], { signal });
+  await runProgram([...pip, "download", "--dest", wheels, "--constraint", requirements, "httpx", "websockets"], {
     signal,
   });
-  await writeFile(READY, "");
+  await writeFile(ready, "");
 }
 
 /** As root on Debian, Python and its module for environments are installed when they are missing. */
@@ -78,7 +97,7 @@ async function installPython(signal: AbortSignal): Promise<void> {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   await preparePython((line) => process.stdout.write(`${line}\n`));
-  const missing = whyNoPython();
+  const missing = ENVIRONMENTS.map((each) => whyNoPython(each)).find((each) => each !== undefined);
   process.stdout.write(`${missing ?? pythonEnvironment.python}\n`);
   process.exitCode = missing === undefined ? 0 : 1;
 }

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 
 /**
- * Ends the service when this process does, however that ends: its standard input closes then. It is a session of its own,
- * so that it survives the killing of this process's group for as long as it takes to clean up.
+ * Ends the service when this process ends in any way: its standard input closes then. It is a session of its own, so
+ * that it survives the killing of this process's group until it has cleaned up.
  */
 const WATCHDOG = `clean_up=$1; shift; exec 3<&0
 "$@" < /dev/null 3<&- & service=$!
@@ -51,7 +51,7 @@ export function startService(
   };
 }
 
-/** Polls until it holds, or the service has ended, or it has taken too long. */
+/** Polls until the condition holds; fails if the service has ended, or after too long. */
 export async function untilReady(service: ServiceProcess, ready: () => Promise<boolean>, what: string): Promise<void> {
   const deadlineMs = performance.now() + READY_MS;
   while (!(await ready())) {

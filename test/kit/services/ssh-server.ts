@@ -11,8 +11,8 @@ import { startService, untilReady } from "./service-process.ts";
 const run = promisify(execFile);
 
 /**
- * sshd wants a user `sshd` and a folder in /run; a mount namespace of its own has both, and root there has another home,
- * so that nothing of the system is changed or used.
+ * sshd needs a user `sshd` and a folder in /run; a mount namespace of its own has both, and root there has another
+ * home, so that nothing of the system is changed or used.
  */
 const IN_NAMESPACE = `set -e
 sed -e "s#^root:.*#root:x:0:0:root:$1/home:/bin/sh#" -e '/^sshd:/d' /etc/passwd > "$1/passwd"
@@ -29,12 +29,12 @@ export interface SshServer {
   readonly port: number;
   /** The placement of sandboxes on this host. */
   readonly placement: Readonly<Record<"host" | "user" | "port" | "identity_file" | "known_hosts_file", string>>;
-  /** Ends every connection at once, as a cable that is cut; new ones are accepted. */
+  /** Cuts every connection at once, like a cable; new ones are accepted. */
   cut(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Commands that come by this ssh have the environment that is given, and nothing of this process's. */
+/** Commands over this ssh have the given environment, and nothing of this process's. */
 export async function startSshServer(environment: Readonly<Record<string, string>>): Promise<SshServer> {
   const folder = await mkdtemp(join(tmpdir(), "sbx-sshd-"));
   await mkdir(join(folder, "home"));

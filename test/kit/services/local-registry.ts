@@ -6,9 +6,9 @@ import type { AddressInfo } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 
-const ROOT = join(import.meta.dirname, "../../../..");
+const ROOT = join(import.meta.dirname, "../../..");
 
-/** Where a version of a package comes from: a folder with its files, and a tarball where there is one already. */
+/** The source of a package version: a folder with its files, and an existing tarball, if any. */
 interface Source {
   readonly folder: string;
   readonly tarball?: string;
@@ -20,7 +20,7 @@ export interface LocalRegistry {
 }
 
 /**
- * An npm registry with the given packages and everything that the clone's lockfile names. It serves what is installed in
+ * An npm registry with the given packages and everything in the clone's lockfile. It serves the packages installed in
  * the clone, so that installing needs neither a network nor npm's cache.
  */
 export async function startLocalRegistry(
