@@ -62,7 +62,7 @@ def test_ctrl_c_kills_the_process_inside(sandbox: Sandbox, urls: list[str]) -> N
     assert sandbox.process(process.id).wait().signal == "SIGKILL"
 
 
-def test_a_handoff_in_the_middle_loses_no_byte_and_repeats_none(sandbox: Sandbox, urls: list[str]) -> None:
+def test_a_handoff_in_the_middle_neither_loses_nor_repeats_bytes(sandbox: Sandbox, urls: list[str]) -> None:
     process = sandbox.spawn("for i in $(seq 1 100); do echo tick $i; sleep 0.01; done; exit 7")
     text = b""
     moved = None

@@ -32,7 +32,7 @@ def test_files_are_written_read_renamed_and_removed(sandbox: Sandbox) -> None:
     assert missing.value.code == "file_not_found"
 
 
-def test_folders_go_in_and_come_back(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_folders_are_uploaded_and_downloaded(sandbox: Sandbox, tmp_path: Path) -> None:
     local = tmp_path / "project"
     (local / "src").mkdir(parents=True)
     (local / "src" / "in.txt").write_text("input")
@@ -93,7 +93,7 @@ def test_a_folder_keeps_its_mode_and_a_link_in_its_place_is_not_followed(tmp_pat
     assert (tmp_path / "folder/d").is_symlink()
 
 
-def test_an_archive_that_is_none_is_an_error(tmp_path: Path) -> None:
+def test_an_invalid_archive_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="not a valid tar archive"):
         unpack_folder(io.BytesIO(b"x" * 2000), tmp_path / "folder")
 

@@ -20,7 +20,7 @@ from sandboxer import (
 MISSING = "00000000-0000-4000-8000-000000000000"
 
 
-def test_a_sandbox_lives_as_long_as_its_block(client: Sandboxer) -> None:
+def test_a_sandbox_is_deleted_at_the_end_of_its_block(client: Sandboxer) -> None:
     with Sandbox.create(client=client, labels={"team": "ml"}, ttl="4h", env={"WHO": "you"}) as sandbox:
         assert sandbox.record.state == "running"
         assert sandbox.record.labels == {"team": "ml"}

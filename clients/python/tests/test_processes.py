@@ -49,7 +49,7 @@ def test_stdin_is_written_while_it_runs(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "bytes", "iterable", "file"])
-def test_large_stdin_arrives_whole(sandbox: Sandbox, kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_large_stdin_arrives_completely(sandbox: Sandbox, kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     data = b"0123456789abcdef" * 40_000
     file = tmp_path_factory.mktemp("stdin") / "data"
     file.write_bytes(data)
@@ -137,7 +137,7 @@ def test_a_handoff_in_the_middle_loses_no_byte(urls: list[str]) -> None:
         assert process.exit is not None
 
 
-def test_a_pause_ends_the_loop_of_a_reader_with_its_offset(url: str) -> None:
+def test_a_pause_ends_the_loop_of_a_reader_which_keeps_its_offset(url: str) -> None:
     async def use() -> None:
         async with await AsyncSandbox.create(url=url) as sandbox:
             process = await sandbox.spawn("echo one; read line; echo $line")

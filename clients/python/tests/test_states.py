@@ -18,7 +18,7 @@ def test_a_paused_sandbox_resumes_when_it_is_used(sandbox: Sandbox) -> None:
     assert sandbox.verify().images.damaged == 0
 
 
-def test_a_rewind_goes_back_and_a_fork_goes_on(client: Sandboxer, sandbox: Sandbox) -> None:
+def test_a_rewind_restores_the_snapshot_and_a_fork_keeps_its_state(client: Sandboxer, sandbox: Sandbox) -> None:
     sandbox.exec("echo before > /tmp/file")
     snapshot = sandbox.snapshot(name="python-before", labels={"a": "b"})
     sandbox.exec("echo after > /tmp/file")

@@ -19,12 +19,12 @@ from sandboxer._portal import iterate, run
 PACKAGE = Path(__file__).parents[1]
 
 
-def test_the_file_is_what_the_script_writes() -> None:
+def test_the_file_matches_the_output_of_the_script() -> None:
     script = [sys.executable, str(PACKAGE / "scripts" / "generate_sync.py"), "--check"]
     assert subprocess.run(script).returncode == 0, "run: python scripts/generate_sync.py"
 
 
-def test_every_asynchronous_class_has_one_without() -> None:
+def test_every_asynchronous_class_has_a_synchronous_one() -> None:
     names = [name for name in sandboxer.__all__ if name.startswith("Async")]
     assert len(names) == 9
     for name in names:
@@ -32,7 +32,7 @@ def test_every_asynchronous_class_has_one_without() -> None:
         assert members <= set(dir(getattr(sandboxer, name.removeprefix("Async")))), name
 
 
-def test_a_callback_that_calls_the_sdk_is_an_error_and_no_deadlock(client: Sandboxer, sandbox: Sandbox) -> None:
+def test_a_callback_that_calls_the_sdk_fails_without_a_deadlock(client: Sandboxer, sandbox: Sandbox) -> None:
     with pytest.raises(RuntimeError, match="Callbacks of the SDK"):
         sandbox.checkpoint(on_progress=lambda operation: client.info())
 

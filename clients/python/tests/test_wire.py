@@ -123,7 +123,7 @@ def test_errors_can_be_pickled() -> None:
     assert (type(again), again.code, again.hint, again.details) == (type(thrown), "wrong_state", "h", thrown.details)
 
 
-def test_urls_are_built_without_surprises() -> None:
+def test_urls_are_normalized_and_escaped() -> None:
     assert base_url("wss://host/base/") == "https://host/base"
     query = {"a": [1, "x y"], "b": None, "c": True}
     assert address("http://h/base", "/v1/{id}/x", {"id": "a/b"}, query) == "http://h/base/v1/a%2Fb/x?a=1&a=x+y&c=true"

@@ -138,7 +138,8 @@ class SandboxCalls:
         """Handles an error so that the call can be repeated; false if that is not possible."""
         if not isinstance(error, SandboxerError):
             return False
-        if self.transport.relay and _is_of_owner(error):
+        relayed = self.transport.relay or error.code != "lease_held"
+        if relayed and _is_of_owner(error):
             return await self._through_relay(error, failures)
         if error.code == "lease_held":
             return await self._to_owner(error)

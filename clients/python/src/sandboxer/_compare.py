@@ -37,7 +37,7 @@ class ComparedSandbox:
 
 @dataclass(frozen=True)
 class Comparison:
-    #: What the files are compared with: the snapshot that all sandboxes come from, or the first sandbox.
+    #: The base of the comparison: the snapshot that all sandboxes come from, or the first sandbox.
     base_kind: Literal["snapshot", "sandbox"]
     base_id: str
     items: list[ComparedSandbox]

@@ -64,13 +64,13 @@ class CellEnd:
     status: CellStatus
     execution_count: int
     timed_out: bool
-    #: Of an interpreter that died.
+    #: The exit code of an interpreter that died.
     exit_code: int | None
     signal: str | None
     type: Literal["end"] = "end"
 
 
-#: What a running cell does.
+#: An event of a running cell.
 CellEvent = CellStarted | CellText | CellValue | CellError | CellEnd
 
 
@@ -103,7 +103,7 @@ class CellOptions(CallOptions, total=False):
     env: dict[str, str] | None
     #: Seconds after which the cell is interrupted; if it does not stop, its interpreter is killed.
     timeout: float | None
-    #: What happens to the cell if this client disconnects or is cancelled. Default: interrupt.
+    #: The effect on the cell if this client disconnects or is cancelled. Default: interrupt.
     on_disconnect: Literal["interrupt", "keep"] | None
 
 
@@ -140,7 +140,7 @@ class AsyncInterpreter:
         return collected.execution()
 
     async def stream(self, code: str, **options: Unpack[CellOptions]) -> AsyncIterator[CellEvent]:
-        """Runs a cell and yields its events as they come. It is followed when its sandbox is paused or moves
+        """Runs a cell and yields its events. It is followed when its sandbox is paused or moves
         meanwhile."""
         body = {"code": code, **self._target(options.get("context"), options.get("language"))}
         for name in ("env", "timeout", "on_disconnect"):

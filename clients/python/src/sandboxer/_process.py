@@ -46,13 +46,13 @@ class ExecResult:
     exit_code: int | None
     signal: str | None
     timed_out: bool
-    #: What to do about its failure, such as a missing network; None: nothing is known.
+    #: The hint for its failure, such as a missing network; None: nothing is known.
     hint: str | None
 
 
 @dataclass(frozen=True)
 class Detached:
-    """What ``sandbox.process`` needs to attach again."""
+    """The arguments for ``sandbox.process`` to attach again."""
 
     id: str
     offset: int
@@ -221,7 +221,7 @@ class _Texts:
         self._decoders = {"stdout": new("replace"), "stderr": new("replace")}
 
     def decode(self, chunk: OutputChunk) -> str:
-        """What is new, behind the rest of before."""
+        """The new text, after the rest of the previous chunk."""
         text = self.rest[chunk.stream] + self._decoders[chunk.stream].decode(chunk.data)
         self.rest[chunk.stream] = ""
         return text

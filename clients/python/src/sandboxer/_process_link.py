@@ -35,7 +35,7 @@ class ExitStatus:
     exit_code: int | None
     signal: str | None
     timed_out: bool
-    #: What to do about its failure, such as a missing network; None: nothing is known.
+    #: The hint for its failure, such as a missing network; None: nothing is known.
     hint: str | None
 
 

@@ -200,5 +200,5 @@ class StdinQueue:
 def _reject(write: _Write, error: SandboxerError) -> None:
     if not write.done.done():
         write.done.set_exception(error)
-        # Whoever waited for it may have been cancelled.
+        # The caller that waited for it may have been cancelled.
         write.done.exception()

@@ -118,7 +118,7 @@ class AsyncSandbox:
     token: str | None
     #: How ``acquire`` got it: ``reattached``, ``restored`` or ``fresh``.
     tier: str | None
-    #: What ``restore`` and ``move`` kept.
+    #: The parts that ``restore`` and ``move`` kept.
     carried: Carried | None
     #: The last record from the server; ``refresh`` reads it again.
     record: SandboxRecord

@@ -99,7 +99,8 @@ class AsyncSandboxSession:
     ) -> Self:
         """Attaches to a sandbox, running or paused; ``checkpoint`` names an older one. Returns when the sandbox
         runs."""
-        query = {"extensions": 1, "sandbox_token": token, "checkpoint": checkpoint}
+        # Behind a balancer the request may reach any server: the one that has the sandbox serves it.
+        query = {"extensions": 1, "relay": "allow", "sandbox_token": token, "checkpoint": checkpoint}
         session = await cls._open("/attach/{id}", {"id": sandbox_id}, options, query)
         session.id, session.token = sandbox_id, token
 
@@ -244,7 +245,7 @@ class AsyncSandboxSession:
             listener(event, self._last_error)
 
     async def _send(self, message: Event) -> None:
-        """Lost if the connection has closed: whoever waits for the answer is told."""
+        """Lost if the connection has closed. A caller that waits for the answer gets an error."""
         with suppress(WebSocketException):
             await self._socket.send(json.dumps(message))
 

@@ -289,7 +289,7 @@ class Interpreter:
         return run(self._async.run(code, on_event=on_event, max_output_bytes=max_output_bytes, **options))
 
     def stream(self, code: str, **options: Unpack[CellOptions]) -> Iterator[CellEvent]:
-        """Runs a cell and yields its events as they come. It is followed when its sandbox is paused or moves
+        """Runs a cell and yields its events. It is followed when its sandbox is paused or moves
         meanwhile."""
         return iterate(self._async.stream(code, **options))
 
@@ -683,7 +683,7 @@ class Sandbox:
 
     @property
     def carried(self) -> Carried | None:
-        """What ``restore`` and ``move`` kept."""
+        """The parts that ``restore`` and ``move`` kept."""
         return self._async.carried
 
     @property

@@ -1,4 +1,4 @@
-"""What can fail. Programs test ``code`` or catch a subclass; ``hint`` tells people what to do."""
+"""The errors of the SDK. Programs test ``code`` or catch a subclass; ``hint`` tells people what to do."""
 
 from __future__ import annotations
 
