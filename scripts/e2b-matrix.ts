@@ -10,25 +10,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { makeBashImage } from "../test/kit/services/bash-image.ts";
 import { COMMAND } from "../test/kit/server/command.ts";
 import { listeningUrl } from "../test/kit/server/listening-url.ts";
+import { runScenario, type Scenario, type ScenarioLine } from "./e2b-matrix/run-scenario.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const INSTALLED = join(ROOT, "build/e2b-matrix");
 const PAGE = join(ROOT, "docs/reference/e2b-matrix.md");
 const START_MS = 120_000;
-const SCENARIO_MS = 15 * 60_000;
-
-interface Line {
-  readonly step: string;
-  readonly result: "ok" | "missing" | "failed";
-  readonly message?: string;
-}
 
 interface Run {
   /** As a column of the page shows it. */
   readonly name: string;
-  readonly lines: readonly Line[];
+  readonly lines: readonly ScenarioLine[];
 }
 
 const { values } = parseArgs({
@@ -49,10 +44,12 @@ const log: string[] = [];
 createInterface(server.stderr).on("line", (line) => log.push(line));
 try {
   const url = await listeningUrl(server, START_MS, () => log.join("\n"));
-  const runs = [...(await runJs(url)), ...(await runPython(url))];
+  const env = { SCENARIO_IMAGE: await makeBashImage(join(folder, "data/sandboxer/images/bash")) };
+  const runs = [...(await runJs({ url, env })), ...(await runPython({ url, env }))];
   const unknown = log.filter((line) => line.includes("of E2B"));
   for (const line of unknown) console.log(line);
-  if (!values["keep-log"]) await writeFile(PAGE, pageOf(runs));
+  const commit = await output("git", ["-C", ROOT, "rev-parse", "--short", "HEAD"]);
+  if (!values["keep-log"]) await writeFile(PAGE, pageOf(runs, commit));
   const failed = runs.flatMap(({ name, lines }) =>
     lines.filter(({ result }) => result === "failed").map(({ step, message }) => `${name}: ${step}: ${message}`),
   );
@@ -65,33 +62,38 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-async function runJs(url: string): Promise<Run[]> {
+type Place = Pick<Scenario, "url" | "env">;
+
+async function runJs(place: Place): Promise<Run[]> {
   const runs: Run[] = [];
   for (const asked of versions(values.js)) {
     const version = asked === "latest" ? await output("npm", ["view", "e2b", "version"]) : asked;
     const prefix = join(INSTALLED, `js-${version}`);
     await mkdir(prefix, { recursive: true });
     await writeFile(join(prefix, "package.json"), JSON.stringify({ private: true }));
-    await output("npm", ["install", "--prefix", prefix, "--no-save", "--no-audit", "--no-fund", `e2b@${version}`]);
-    const scenario = join(import.meta.dirname, "e2b-matrix/scenario.mjs");
-    runs.push(await run(`npm ${version}`, process.execPath, [scenario, prefix], url));
+    // The interpreter's package has its own version of e2b, which must be this one.
+    const packages = [`e2b@${version}`, ...(asked === "latest" ? ["@e2b/code-interpreter@latest"] : [])];
+    await output("npm", ["install", "--prefix", prefix, "--no-save", "--no-audit", "--no-fund", ...packages]);
+    runs.push(
+      await run(`npm ${version}`, { ...place, program: process.execPath, arguments: ["scenario.mjs", prefix] }),
+    );
   }
   return runs;
 }
 
-async function runPython(url: string): Promise<Run[]> {
+async function runPython(place: Place): Promise<Run[]> {
   const runs: Run[] = [];
   for (const asked of versions(values.python)) {
     const prefix = join(INSTALLED, `python-${asked}`);
     const python = join(prefix, "bin/python");
     await output("python3", ["-m", "venv", prefix]);
-    const wanted = asked === "latest" ? "e2b" : `e2b==${asked}`;
-    await output(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", wanted]);
+    const wanted = asked === "latest" ? ["e2b", "e2b-code-interpreter"] : [`e2b==${asked}`];
+    await output(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", ...wanted]);
     const show = "import importlib.metadata as m; print(m.version('e2b'))";
     const version = await output(python, ["-c", show]);
-    const scenario = join(import.meta.dirname, "e2b-matrix/scenario.py");
     for (const flavour of ["sync", "async"]) {
-      runs.push(await run(`PyPI ${version} ${flavour}`, python, [scenario, flavour], url));
+      const name = `PyPI ${version} ${flavour}`;
+      runs.push(await run(name, { ...place, program: python, arguments: ["scenario.py", flavour] }));
     }
   }
   return runs;
@@ -101,20 +103,11 @@ function versions(text: string): string[] {
   return text === "none" ? [] : text.split(",");
 }
 
-/** Runs a scenario with the environment that a user would set. */
-async function run(name: string, program: string, given: readonly string[], url: string): Promise<Run> {
+async function run(name: string, scenario: Scenario): Promise<Run> {
   console.log(name);
-  // Older packages only take keys of this form; a server without keys takes any.
-  const env = { ...process.env, E2B_API_URL: `${url}/e2b`, E2B_SANDBOX_URL: `${url}/e2b`, E2B_API_KEY: "e2b_00ff" };
-  const child = spawn(program, given, { env, stdio: ["ignore", "pipe", "inherit"], timeout: SCENARIO_MS });
-  const lines: Line[] = [];
-  createInterface(child.stdout).on("line", (text) => {
-    const line = JSON.parse(text) as Line;
-    lines.push(line);
-    console.log(`  ${line.result.padEnd(8)}${line.step}${line.message === undefined ? "" : `: ${line.message}`}`);
-  });
-  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  if (code !== 0) lines.push({ step: "the program itself", result: "failed", message: `it ended with ${code}` });
+  const lines = await runScenario(scenario, ({ step, result, message }) =>
+    console.log(`  ${result.padEnd(8)}${step}${message === undefined ? "" : `: ${message}`}`),
+  );
   return { name, lines };
 }
 
@@ -127,7 +120,7 @@ async function output(program: string, given: readonly string[]): Promise<string
   return text.trim();
 }
 
-function pageOf(runs: readonly Run[]): string {
+function pageOf(runs: readonly Run[], commit: string): string {
   const steps = [...new Set(runs.flatMap(({ lines }) => lines.map(({ step }) => step)))];
   const cell = ({ lines }: Run, wanted: string): string => {
     const { result = "missing" } = lines.find(({ step }) => step === wanted) ?? {};
@@ -139,7 +132,7 @@ function pageOf(runs: readonly Run[]): string {
     "",
     "This page is the log of the last `npm run test:matrix`: E2B's published packages, unmodified, against a server on gVisor. `–` is a call that the package does not have, or that the scenario leaves out.",
     "",
-    `Run on ${new Date().toISOString().slice(0, 10)}.`,
+    `Run on ${new Date().toISOString().slice(0, 10)}, at commit ${commit}. \`npm test\` runs the same calls with the newest packages.`,
     "",
     `| | ${runs.map(({ name }) => name).join(" | ")} |`,
     `|---|${runs.map(() => "---").join("|")}|`,

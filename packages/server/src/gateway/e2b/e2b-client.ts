@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 
 const MAX_LOGGED = 200;
 
-/** Which client asks, and its version: unknown routes and fields show that E2B's clients have changed. */
+/** The client and its version: unknown routes and fields show that E2B's clients have changed. */
 export function clientOf({ headers }: Pick<FastifyRequest, "headers">): Record<string, string> {
   const cut = (value: unknown): string => (typeof value === "string" ? value.slice(0, MAX_LOGGED) : "unknown");
   return {

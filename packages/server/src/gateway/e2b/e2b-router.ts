@@ -47,17 +47,24 @@ export class E2bRouter {
     this.#addresses = addresses;
   }
 
-  /** The URL that Fastify routes; undefined: the request is not in E2B's dialect. */
-  rewrite(request: IncomingMessage): string | undefined {
+  /** Whether the request is in E2B's dialect. */
+  takes(request: IncomingMessage): boolean {
     const part = this.#read(request);
-    if (part === undefined) return undefined;
-    this.#parts.set(request, part);
-    return INTERNAL_ROUTES[part.kind] + (part.kind === "port" ? "" : part.path);
+    if (part !== undefined) this.#parts.set(request, part);
+    return part !== undefined;
   }
 
-  /** Undefined for a request that was not rewritten: somebody asked for an internal route. */
-  partOf(request: IncomingMessage): E2bPart | undefined {
-    return this.#parts.get(request);
+  /** The URL that Fastify routes. */
+  rewrite(request: IncomingMessage): string {
+    const { kind, path } = this.partOf(request);
+    return INTERNAL_ROUTES[kind] + (kind === "port" ? "" : path);
+  }
+
+  /** For a request that {@link takes} accepts. */
+  partOf(request: IncomingMessage): E2bPart {
+    const part = this.#parts.get(request);
+    if (part === undefined) throw new Error("The request is not in E2B's dialect.");
+    return part;
   }
 
   #read({ url = "/", headers }: IncomingMessage): E2bPart | undefined {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { asSandboxerError, isSandboxId, SandboxerError, type Scope } from "@sandboxer/protocol";
+import { asSandboxerError, isSandboxId, SandboxerError, type SandboxRecord, type Scope } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import type { VerbOptions } from "../../manager/observing/operations/tracked.ts";
 import type { Sandbox } from "../../manager/sandbox.ts";
@@ -10,6 +10,7 @@ import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { requestKeysOf } from "../access/encryption-key.ts";
 import type { PeerSecret } from "../access/peer-secret.ts";
+import type { SharedCallsHolder } from "../http/shared-calls.ts";
 import type { PreviewAddresses } from "../preview/preview-address.ts";
 import { keyedAsE2b } from "./api-key.ts";
 import { E2bRelay } from "./e2b-relay.ts";
@@ -24,6 +25,8 @@ export interface E2bOptions {
   /** Both undefined until the server is ready. */
   readonly manager: () => SandboxManager | undefined;
   readonly peerSecret: () => PeerSecret | undefined;
+  /** Undefined until the server is ready. */
+  readonly shared: () => SharedCallsHolder | undefined;
   readonly log: Logger;
 }
 
@@ -38,7 +41,7 @@ export interface E2bCaller {
 /** How long a sandbox runs that a request has resumed. */
 const RESUMED_MS = 5 * 60_000;
 
-/** What the control plane, envd and the code interpreter of E2B's dialect share. */
+/** Shared by the control plane, envd and the code interpreter of E2B's dialect. */
 export class E2bServices {
   readonly tokens: E2bTokens;
   /** Calls about sandboxes on other servers. Requests that name their sandbox were passed on before. */
@@ -65,6 +68,19 @@ export class E2bServices {
     return manager;
   }
 
+  isKnownDead(instanceId: string): boolean {
+    return this.#options.manager()?.isKnownDead(instanceId) === true;
+  }
+
+  /** Calls that are carried out once for all servers of the store. */
+  get shared(): SharedCallsHolder {
+    return this.#options.shared() ?? { sharedCalls: undefined, onRecordFailure: () => {} };
+  }
+
+  get peerSecret(): PeerSecret | undefined {
+    return this.#options.peerSecret();
+  }
+
   /** Identifies the caller by `X-API-KEY`. Throws if it may not do this; `what` is for the audit log. */
   authorize(message: IncomingMessage, scope: Scope, what: string): E2bCaller {
     const { gate, audit } = this.#options;
@@ -75,10 +91,22 @@ export class E2bServices {
     return { actor, options: { encryption: requestKeysOf(message, principal), tenant: principal.id } };
   }
 
-  /** Limits the rate of a caller without a key, by its address. */
-  countCaller(message: IncomingMessage): void {
+  /**
+   * For a caller whose credential is a token, or who needs none: limits its rate, by its address. A server without keys
+   * also refuses pages of other sites and untrusted proxies, as everywhere.
+   */
+  admitStranger(message: IncomingMessage): void {
+    const { gate, addresses } = this.#options;
+    const request = gate.requestOf(message);
+    if (gate.authenticator.open)
+      gate.checkWay(request, { onSandboxHost: addresses.targetOf(message.headers.host) != null });
+    gate.countCaller(request);
+  }
+
+  /** Searches for what a credential belongs to, and limits the searches that find nothing, by the caller's address. */
+  async guess<Found>(message: IncomingMessage, search: () => Promise<Found | undefined>): Promise<Found | undefined> {
     const { gate } = this.#options;
-    gate.countCaller(gate.requestOf(message));
+    return await gate.guess(gate.requestOf(message), search);
   }
 
   /** Throws a 401 unless the request has the sandbox's token of this kind. */
@@ -104,16 +132,16 @@ export class E2bServices {
     }
     const record = await manager.find(sandboxId).catch(() => undefined);
     if (record === undefined || !resumesByItself(record)) throw notRunning(sandboxId);
-    const shared =
-      this.#resumes.get(sandboxId) ?? this.#resume(sandboxId).finally(() => this.#resumes.delete(sandboxId));
+    const shared = this.#resumes.get(sandboxId) ?? this.#resume(record).finally(() => this.#resumes.delete(sandboxId));
     this.#resumes.set(sandboxId, shared);
     return await unlessAborted(shared, signal);
   }
 
-  async #resume(sandboxId: string): Promise<Sandbox> {
+  async #resume({ id: sandboxId, state }: SandboxRecord): Promise<Sandbox> {
     const { manager } = this;
+    const expires_at = new Date(Date.now() + RESUMED_MS).toISOString();
     // Before it runs, because an expired sandbox cannot be resumed.
-    await manager.amend(sandboxId, undefined, { expires_at: new Date(Date.now() + RESUMED_MS).toISOString() });
+    if (state === "stored") await manager.amend(sandboxId, undefined, { expires_at });
     const found = await manager.ports.reach(sandboxId);
     if ("url" in found) throw notRunning(sandboxId);
     return found;

@@ -1,16 +1,30 @@
-import { asSandboxerError, type ErrorCode, type SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, type ErrorCode, SandboxerError } from "@sandboxer/protocol";
 import type { FastifyReply } from "fastify";
 import { cutMessage } from "../../support/cut-message.ts";
 import { translate } from "../http/error-body.ts";
 
+/** The codes of E2B's statuses, for the audit log. */
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  400: "bad_request",
+  401: "unauthorized",
+  403: "permission_denied",
+  404: "not_found",
+  406: "bad_request",
+  409: "wrong_state",
+  416: "bad_request",
+  501: "not_supported",
+  502: "sandbox_not_found",
+  507: "no_space",
+};
+
 /** An error that only E2B's dialect knows, with E2B's status. */
-export class E2bError extends Error {
+export class E2bError extends SandboxerError {
   readonly status: number;
   /** Further fields of the body. */
   readonly more: Readonly<Record<string, unknown>>;
 
   constructor(status: number, message: string, more: Readonly<Record<string, unknown>> = {}) {
-    super(message);
+    super(CODES[status] ?? "internal", message);
     this.name = "E2bError";
     this.status = status;
     this.more = more;

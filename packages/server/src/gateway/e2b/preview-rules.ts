@@ -11,7 +11,7 @@ import { TOKEN_HEADERS } from "./tokens.ts";
 export function e2bPreviewRules(services: E2bServices): PreviewRules {
   return {
     isOpen: (headers, sandboxId, labels) => {
-      if (!isOfE2b(labels)) return false;
+      if (!isOfE2b(labels)) return undefined;
       if (labels[RESERVED.traffic] !== "private") return true;
       return services.tokens.isToken("traffic", sandboxId, headers[TOKEN_HEADERS.traffic]);
     },

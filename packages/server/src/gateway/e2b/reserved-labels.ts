@@ -5,7 +5,7 @@ import { E2bError } from "./errors.ts";
 const PREFIX = "sandboxer.e2b/";
 
 export const RESERVED = {
-  /** What the client named at creation. */
+  /** The template that the client named at creation. */
   template: `${PREFIX}template`,
   /** `on`: requests resume the paused sandbox. */
   autoResume: `${PREFIX}auto-resume`,
@@ -32,7 +32,7 @@ export function isOfE2b(labels: Labels): boolean {
   return labels[RESERVED.template] !== undefined;
 }
 
-/** Whether requests resume the paused sandbox. */
-export function resumesByItself({ labels, state }: Pick<SandboxRecord, "labels" | "state">): boolean {
-  return state === "stored" && labels[RESERVED.autoResume] === "on";
+/** Whether requests resume the sandbox, which is paused or has lost its server. */
+export function resumesByItself({ labels, state, owner }: Pick<SandboxRecord, "labels" | "state" | "owner">): boolean {
+  return labels[RESERVED.autoResume] === "on" && (state === "stored" || owner?.here === false);
 }

@@ -20,13 +20,18 @@ export class E2bTokens {
   }
 
   of(kind: E2bTokenKind, sandboxId: string): string {
+    return this.all(kind, sandboxId)[0] ?? "";
+  }
+
+  /** Also those that were made with earlier encryption keys of the server. */
+  all(kind: E2bTokenKind, sandboxId: string): string[] {
     const secret = this.#secret();
     if (secret === undefined) throw new SandboxerError("starting", "The server is starting.");
-    return secret.proofOf(`e2b ${kind} token of ${sandboxId}`);
+    return secret.proofsOf(`e2b ${kind} token of ${sandboxId}`);
   }
 
   /** `shown`: the value of a header. */
   isToken(kind: E2bTokenKind, sandboxId: string, shown: string | string[] | undefined): boolean {
-    return typeof shown === "string" && isSameSecret(shown, this.of(kind, sandboxId));
+    return typeof shown === "string" && this.all(kind, sandboxId).some((token) => isSameSecret(shown, token));
   }
 }

@@ -1,31 +1,19 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
-import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
+import { hasOpenssl, makeCertificate } from "../../../../../test/kit/certificates.ts";
 
 const run = promisify(execFile);
 const KEY = "a-key-of-twenty-characters";
 const DOMAIN = "sandboxes.test";
 const KEEP_ALIVE_MS = 120_000;
 const PROGRAM = fileURLToPath(new URL("domain-program.mjs", import.meta.url));
-
-const hasOpenssl = ((): boolean => {
-  try {
-    execFileSync("openssl", ["version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    console.warn("The test of E2B_DOMAIN is skipped: there is no openssl to make its certificate.");
-    return false;
-  }
-})();
 
 interface Proxy {
   readonly port: number;
@@ -37,27 +25,20 @@ interface Proxy {
 
 /** A proxy with TLS and a wildcard name, in front of a server. */
 async function startProxy(): Promise<Proxy> {
-  const folder = await temporaryFolder();
-  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
-  const names = ["-subj", `/CN=${DOMAIN}`, "-addext", `subjectAltName=DNS:${DOMAIN},DNS:*.${DOMAIN}`];
-  const made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
-  await run("openssl", ["req", "-x509", ...made, "-keyout", key, "-out", certificate, ...names]);
+  const { cert, key, certFile } = await makeCertificate({ names: [DOMAIN, `*.${DOMAIN}`] });
   let target = new URL("http://127.0.0.1");
-  const proxy: Server = createServer(
-    { key: await readFile(key), cert: await readFile(certificate) },
-    (incoming, answer) => {
-      const { method, url, headers, socket } = incoming;
-      const forwarded = { "x-forwarded-for": socket.remoteAddress ?? "", "x-forwarded-proto": "https" };
-      const options = { method, path: url, headers: { ...headers, ...forwarded }, agent: false };
-      const passed = request(target, options, (inside) => {
-        answer.writeHead(inside.statusCode ?? 502, inside.headers);
-        inside.pipe(answer);
-      });
-      passed.on("error", () => answer.destroy());
-      answer.once("close", () => passed.destroy());
-      incoming.pipe(passed);
-    },
-  );
+  const proxy: Server = createServer({ key, cert }, (incoming, answer) => {
+    const { method, url, headers, socket } = incoming;
+    const forwarded = { "x-forwarded-for": socket.remoteAddress ?? "", "x-forwarded-proto": "https" };
+    const options = { method, path: url, headers: { ...headers, ...forwarded }, agent: false };
+    const passed = request(target, options, (inside) => {
+      answer.writeHead(inside.statusCode ?? 502, inside.headers);
+      inside.pipe(answer);
+    });
+    passed.on("error", () => answer.destroy());
+    answer.once("close", () => passed.destroy());
+    incoming.pipe(passed);
+  });
   // Closing a connection that the client is about to use would fail its request.
   proxy.keepAliveTimeout = KEEP_ALIVE_MS;
   proxy.listen(0, "127.0.0.1");
@@ -67,10 +48,10 @@ async function startProxy(): Promise<Proxy> {
     proxy.close();
   });
   const { port } = proxy.address() as AddressInfo;
-  return { port, certificate, passTo: (url) => void (target = new URL(url)) };
+  return { port, certificate: certFile, passTo: (url) => void (target = new URL(url)) };
 }
 
-test.skipIf(!hasOpenssl)("E2B_DOMAIN alone is enough behind a proxy with a wildcard name", async () => {
+test.skipIf(!hasOpenssl())("E2B_DOMAIN alone is enough behind a proxy with a wildcard name", async () => {
   const proxy = await startProxy();
   const domain = `${DOMAIN}:${proxy.port}`;
   const access = { trustedProxies: ["127.0.0.1"] };

@@ -55,6 +55,8 @@ test("contexts and cells need the sandbox's own traffic token", async () => {
     const shown = token === undefined ? headers : { ...headers, "e2b-traffic-access-token": token };
     for (const [method, path] of [
       ["GET", "/contexts"],
+      ["POST", "/contexts"],
+      ["POST", "/contexts/python/restart"],
       ["POST", "/execute"],
       ["DELETE", "/contexts/python"],
     ] as const) {

@@ -33,6 +33,16 @@ test("ports open to everyone, or with allowPublicTraffic false to holders of the
   expect(await get({ server, host: "127.0.0.1" }, { path: "/e2b/x", headers: named })).toMatchObject({ text: "hello" });
 });
 
+test("ports with allowPublicTraffic false need the token on a server without keys too", async () => {
+  const server = await startForE2b({ previewDomain: "https://sandboxes.example" });
+  serveInside(server.backend, (_request, answer) => void answer.end("hello"));
+  const closed = await Sandbox.create({ network: { allowPublicTraffic: false } });
+  const host = await listen(server, closed);
+  expect((await get({ server, host })).status).toBe(401);
+  const headers = { "e2b-traffic-access-token": closed.trafficAccessToken ?? "" };
+  expect(await get({ server, host }, { headers })).toMatchObject({ status: 200, text: "hello" });
+});
+
 test("a request to a port resumes a paused sandbox only with autoResume", async () => {
   const server = await startForE2b({ apiKeys: [KEY], previewDomain: "https://sandboxes.example" });
   serveInside(server.backend, (_request, answer) => void answer.end("hello"));

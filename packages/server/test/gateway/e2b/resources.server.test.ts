@@ -75,7 +75,7 @@ test("the network is open unless the client restricts it", async () => {
   await expect(Sandbox.create({ network: { rules } } as never)).rejects.toThrow(/501/);
 });
 
-test("metrics are points within the asked time", async () => {
+test("metrics are points within the requested time", async () => {
   await startForE2b();
   const sandbox = await Sandbox.create();
   await expect.poll(async () => (await sandbox.getMetrics()).length).toBeGreaterThan(0);
@@ -84,7 +84,7 @@ test("metrics are points within the asked time", async () => {
   expect(await sandbox.getMetrics({ start: new Date(Date.now() + 60_000) })).toEqual([]);
 });
 
-test("a key is needed, as it is or as older clients want it", async () => {
+test("a key is needed, in either of its forms", async () => {
   const server = await startForE2b({ apiKeys: [KEY] });
   await Sandbox.create();
   setE2bEnvironment(server, `e2b_${Buffer.from(KEY).toString("hex")}`);
@@ -103,6 +103,7 @@ test("parts of E2B that the server does not have answer 501 in E2B's shape", asy
     ["GET", "/teams"],
     ["POST", "/v2/sandboxes", { templateID: "base", mcp: { server: {} } }],
     ["POST", "/v2/sandboxes", { templateID: "base", volumeMounts: [{ name: "a", path: "/a" }] }],
+    ["POST", "/v2/sandboxes", { templateID: "base", network: { ofTomorrow: ["a"] } }],
   ];
   for (const [method, path, body] of calls) {
     const answer = await fetch(`${server.httpUrl}/e2b${path}`, { method, ...jsonBody(body) });
@@ -123,6 +124,7 @@ test("bad requests are refused in E2B's shape", async () => {
     { templateID: "base", timeout: "soon" },
     { templateID: "base", metadata: { "sandboxer.e2b/template": "x" } },
     { templateID: "base", autoPauseMemory: false },
+    { templateID: "base", autoResume: { enabled: true, ofTomorrow: 1 } },
     { templateID: "base", envVars: { "not valid": "1" } },
   ];
   for (const body of bodies) {

@@ -14,14 +14,22 @@ test("a request with E2B's headers goes to the sandbox, and one without to the c
   expect(await missing.json()).toMatchObject({ code: 502, message: "The sandbox was not found" });
 });
 
-test("unknown routes answer in E2B's shape, also internal ones that are asked for directly", async () => {
+test("unknown routes answer in E2B's shape, and nobody reaches internal ones directly", async () => {
   const server = await startTestServer();
-  for (const path of ["/e2b/nothing", "/e2b", "/internal/e2b/envd/health", "/internal/e2b/port"]) {
+  for (const path of ["/e2b/nothing", "/e2b"]) {
     const answer = await fetch(server.httpUrl + path);
     expect({ path, status: answer.status, answer: await answer.json() }).toMatchObject({
       path,
       status: 404,
       answer: { code: 404, message: expect.any(String) },
+    });
+  }
+  for (const path of ["/internal/e2b/envd/health", "/internal/e2b/port", "/internal/elsewhere"]) {
+    const answer = await fetch(server.httpUrl + path);
+    expect({ path, status: answer.status, answer: await answer.json() }).toMatchObject({
+      path,
+      status: 404,
+      answer: { error: { code: "not_found" } },
     });
   }
 });

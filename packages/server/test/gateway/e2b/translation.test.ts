@@ -17,8 +17,10 @@ const ID = "3f2a9c01-0000-4000-8000-000000000001";
 test("requests are led to the control plane, to envd, to the interpreter and to ports", () => {
   const addresses = new PreviewAddresses({ domain: "https://sandboxes.example", ownPort: () => 8080 });
   const router = new E2bRouter(addresses);
-  const routed = (url: string, headers: Record<string, string> = {}): string | undefined =>
-    router.rewrite({ url, headers: { host: "127.0.0.1:8080", ...headers } } as unknown as IncomingMessage);
+  const routed = (url: string, headers: Record<string, string> = {}): string | undefined => {
+    const request = { url, headers: { host: "127.0.0.1:8080", ...headers } } as unknown as IncomingMessage;
+    return router.takes(request) ? router.rewrite(request) : undefined;
+  };
   const named = (port?: string): Record<string, string> => ({
     "e2b-sandbox-id": ID,
     ...(port === undefined ? {} : { "e2b-sandbox-port": port }),
@@ -40,7 +42,7 @@ test("requests are led to the control plane, to envd, to the interpreter and to 
   expect(routed("/e2b/v2/sandboxes", { host: "other.sandboxes.example" })).toBe(undefined);
 });
 
-test("every error has E2B's shape, and says whether to repeat the call", () => {
+test("every error has E2B's shape, and tells clients whether to repeat the call", () => {
   const statuses: Partial<Record<ErrorCode, number>> = {
     bad_request: 400,
     too_large: 400,
@@ -83,7 +85,7 @@ test("tokens are stable, and different for each sandbox and kind", () => {
   expect(() => new E2bTokens(() => undefined).of("envd", ID)).toThrow(/starting/);
 });
 
-test("a key is taken as it is, or in hex after e2b_", () => {
+test("a key is accepted unchanged, or in hex after e2b_", () => {
   const key = "sbx_0123456789ab_secret";
   expect(apiKeyOf({ "x-api-key": key })).toBe(key);
   expect(apiKeyOf({ "x-api-key": `e2b_${Buffer.from(key).toString("hex")}` })).toBe(key);
@@ -108,7 +110,7 @@ test("network options become a policy, or are refused", () => {
   expect(() => networkOf({ allowOut: ["example.com"] })).toThrow(/denyOut/);
   expect(() => networkOf({ allowOut: ["1.1.1.1"], denyOut: ["1.0.0.0/8"] })).toThrow(/0\.0\.0\.0/);
   expect(() => networkOf({ denyOut: ["not a host"] })).toThrow(/is not a domain/);
-  for (const option of ["rules", "egressProxy", "dnsServers", "httpsPorts", "maskRequestHost"]) {
+  for (const option of ["rules", "egressProxy", "dnsServers", "httpsPorts", "maskRequestHost", "ofTomorrow"]) {
     expect(() => networkOf({ [option]: { a: 1 } })).toThrow(option);
   }
 });
@@ -131,7 +133,7 @@ test("a snapshot is named with or without a team and the default tag", () => {
   expect(["a:b", "../x", "", "a/b/c", "-x"].map(snapshotName)).toEqual(Array.from({ length: 5 }, () => undefined));
 });
 
-test("a user gets a home in /etc/passwd, whatever is there", () => {
+test("a user gets a home in /etc/passwd, whatever the file contains", () => {
   const user = { name: "user", uid: 1000, gid: 1000, home: "/home/user", mode: 0o755 };
   const entry = "user:*:1000:1000:user:/home/user:/bin/sh\n";
   expect(withHome("", user)).toBe(entry);

@@ -1,4 +1,4 @@
-import { asSandboxerError, type ErrorCode } from "@sandboxer/protocol";
+import { asSandboxerError, type ErrorCode, type SandboxerError } from "@sandboxer/protocol";
 import { UnknownUserError } from "../../../manager/files/user-space.ts";
 import { cutMessage } from "../../../support/cut-message.ts";
 import { translate } from "../../http/error-body.ts";
@@ -56,8 +56,13 @@ const CODES: Readonly<Partial<Record<ErrorCode, ConnectCode>>> = {
 export function connectErrorOf(thrown: unknown): ConnectError {
   if (thrown instanceof ConnectError) return thrown;
   const error = asSandboxerError(translate(thrown));
-  const code = thrown instanceof UnknownUserError ? "unauthenticated" : (CODES[error.code] ?? "internal");
+  const code = thrown instanceof UnknownUserError ? "unauthenticated" : (CODES[error.code] ?? codeOf(error));
   return new ConnectError(code, cutMessage(`${error.message} ${error.hint ?? ""}`.trim()), { cause: thrown });
+}
+
+function codeOf({ row }: SandboxerError): ConnectCode {
+  if (row.httpStatus < 500) return "failed_precondition";
+  return row.httpStatus === 503 ? "unavailable" : "internal";
 }
 
 export interface ConnectErrorBody {

@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
 import type { z } from "zod";
 import { E2bError } from "../errors.ts";
 import { CONNECT_STATUS, ConnectError, connectErrorBody, connectErrorOf } from "./connect-error.ts";
@@ -8,7 +9,7 @@ import { readMessages, readOneMessage } from "./envelope.ts";
 /** The maximum size of one message, as for other JSON. */
 export const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
-/** What a call gets: the request for its headers, and its message. */
+/** The input of a call: the request for its headers, and its message. */
 export interface ConnectCall<Message> {
   readonly request: FastifyRequest;
   readonly message: Message;
@@ -18,10 +19,12 @@ export interface ConnectCall<Message> {
 export class ConnectService {
   readonly #app: FastifyInstance;
   readonly #name: string;
+  readonly #log: Pick<Logger, "error">;
 
-  constructor(app: FastifyInstance, name: string) {
+  constructor(app: FastifyInstance, name: string, log: Pick<Logger, "error">) {
     this.#app = app;
     this.#name = name;
+    this.#log = log;
   }
 
   unary<Schema extends z.ZodType>(
@@ -33,7 +36,9 @@ export class ConnectService {
       try {
         return await answer({ request, message: parsed(schema, request.body) });
       } catch (error) {
-        return refuse(error, reply);
+        if (error instanceof E2bError) throw error;
+        const refused = this.#errorOf(error, method);
+        return reply.code(CONNECT_STATUS[refused.code]).send(connectErrorBody(refused));
       }
     });
   }
@@ -73,9 +78,17 @@ export class ConnectService {
         await answer(request, open);
       } catch (error) {
         if (error instanceof E2bError && opened === undefined) throw error;
-        open().end(connectErrorOf(error));
+        open().end(this.#errorOf(error, method));
       }
     });
+  }
+
+  #errorOf(thrown: unknown, method: string): ConnectError {
+    const error = connectErrorOf(thrown);
+    // Other errors are the client's, or explain themselves.
+    if (error.code === "internal" && error !== thrown)
+      this.#log.error({ err: thrown, route: `/${this.#name}/${method}` }, "a call of E2B failed");
+    return error;
   }
 }
 
@@ -94,10 +107,4 @@ function checkStream({ headers }: FastifyRequest): void {
   }
   if (headers["content-type"]?.split(";")[0] === STREAM_TYPE) return;
   throw new ConnectError("invalid_argument", `Send a stream as ${STREAM_TYPE}.`);
-}
-
-function refuse(error: unknown, reply: FastifyReply): FastifyReply {
-  if (error instanceof E2bError) throw error;
-  const refused = connectErrorOf(error);
-  return reply.code(CONNECT_STATUS[refused.code]).send(connectErrorBody(refused));
 }

@@ -44,15 +44,19 @@ export class ConnectStream {
     if (!this.closed.aborted) this.#raw.end(endFrame(error === undefined ? undefined : connectErrorBody(error)));
   }
 
-  /** Ends the connection without a last frame, as a sandbox does that is no longer there. */
+  /** Ends the connection without a last frame, as a deleted sandbox does. */
   cut(): void {
     this.#raw.socket?.destroy();
   }
 
-  /** Sends this message whenever nothing else was sent for so long, until the stream is closed. */
+  /**
+   * Sends this message whenever nothing else was sent for this long, until the stream is closed. Not to a client that
+   * does not read: the messages would pile up.
+   */
   keepAlive(message: unknown, everyMs: number): void {
     const timer = setInterval(() => {
-      if (performance.now() - this.#lastSentMs >= everyMs) void this.send(message);
+      const isSilent = performance.now() - this.#lastSentMs >= everyMs;
+      if (isSilent && !this.#raw.writableNeedDrain) void this.send(message);
     }, everyMs / 4);
     timer.unref();
     this.closed.addEventListener("abort", () => clearInterval(timer), { once: true });

@@ -30,7 +30,8 @@ export async function createSandbox(
 ): Promise<SandboxRecord> {
   refuseUnsupported(body);
   const template = await findTemplate(manager, body.templateID);
-  const network = networkOf({ ...body.network, allow_internet_access: body.allow_internet_access });
+  const { allowPublicTraffic: _, ...egress } = body.network ?? {};
+  const network = networkOf({ ...egress, allow_internet_access: body.allow_internet_access });
   const settings = settingsOf(body, template, defaultSeconds);
   if (template.kind === "snapshot") {
     const { sandbox } = await manager.snapshots.restore(template.id, settings, options);

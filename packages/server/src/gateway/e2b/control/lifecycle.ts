@@ -27,11 +27,15 @@ export async function connectSandbox(
   options: VerbOptions,
 ): Promise<Connected> {
   const found = await settled(manager, sandboxId);
-  if (found.state === "running") return { record: await lengthen(manager, found, request.seconds), resumed: false };
-  const bootsAnew = !request.memory || wasPausedWithoutMemory(found.record);
+  // A call about a sandbox on another live server was passed on; one that is nowhere has lost its server.
+  const isLost = found.state === "running" && !manager.ports.runsHere(sandboxId);
+  if (found.state === "running" && !isLost) {
+    return { record: await lengthen(manager, found, request.seconds), resumed: false };
+  }
+  const bootsAnew = !request.memory || wasPausedWithoutMemory(found);
   // An expired sandbox cannot be resumed; its new time begins when it runs.
-  if (found.record.expires_at !== null) await manager.amend(sandboxId, undefined, { expires_at: null });
-  const sandbox = await manager.resume({ sandboxId }, options);
+  if (found.record.expires_at !== null && !isLost) await manager.amend(sandboxId, undefined, { expires_at: null });
+  const sandbox = await manager.resume({ sandboxId, onlyIfFree: isLost }, options);
   if (bootsAnew) await bootAnew(manager, sandbox, options);
   const record = await endAfter(manager, sandboxId, request.seconds, request.onExpiry);
   return { record, resumed: true };
@@ -87,15 +91,16 @@ function endAfter(
 }
 
 /** An explicit pause takes the end away, so a paused sandbox that has one was paused by it. */
-function wasPausedWithoutMemory({ labels, expires_at }: SandboxRecord): boolean {
-  return labels[RESERVED.autoPauseMemory] === "off" && expires_at !== null;
+function wasPausedWithoutMemory({ record: { labels, expires_at }, state }: Existing): boolean {
+  return state === "paused" && labels[RESERVED.autoPauseMemory] === "off" && expires_at !== null;
 }
 
 /** Starts a sandbox again with its files and without its programs, under the same id. */
 async function bootAnew(manager: SandboxManager, sandbox: Sandbox, options: VerbOptions): Promise<void> {
-  const request = { mode: "filesystem", reason: "request" } as const;
+  // The server's own, as those of forks: lists do not show it, and retention removes it.
+  const request = { mode: "filesystem", reason: "fork" } as const;
   const { id } = await manager.snapshots.capture(sandbox.id, undefined, request, options);
   await manager.rewind(sandbox, id, options);
-  // It may be needed as the base of the new state; then it stays until its retention ends.
+  // It may be needed as the base of the new state; then it stays until retention.
   await manager.snapshots.remove(id).catch(() => {});
 }

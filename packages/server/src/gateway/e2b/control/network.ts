@@ -1,7 +1,9 @@
 import { type E2bNetworkUpdate, type NetworkPolicy, normalNetwork, parseEntry, parseRange } from "@sandboxer/protocol";
 import { E2bError } from "../errors.ts";
 
-/** What E2B's clients call all traffic. */
+const SUPPORTED: ReadonlySet<string> = new Set(["allowOut", "denyOut", "allow_internet_access"]);
+
+/** The names of E2B's clients for all traffic. */
 const ALL: ReadonlySet<string> = new Set(["0.0.0.0/0", "*"]);
 
 /**
@@ -30,10 +32,11 @@ export function networkOf(given: E2bNetworkUpdate): NetworkPolicy | undefined {
   return given.allow_internet_access === true || allow.length > 0 ? "open" : undefined;
 }
 
-function refuseOthers({ rules, egressProxy, dnsServers, httpsPorts, maskRequestHost }: E2bNetworkUpdate): void {
-  const options = { rules, egressProxy, dnsServers, httpsPorts, maskRequestHost };
-  const asked = Object.entries(options).find(([, value]) => !isEmpty(value));
-  if (asked !== undefined) throw new E2bError(501, `This server does not support the network option ${asked[0]}.`);
+/** `rules`, `egressProxy`, `dnsServers`, `httpsPorts`, `maskRequestHost`, and those of later clients. */
+function refuseOthers(given: E2bNetworkUpdate): void {
+  const asked = Object.entries(given).find(([name, value]) => !SUPPORTED.has(name) && !isEmpty(value));
+  if (asked === undefined) return;
+  throw new E2bError(501, `This server does not support the network option ${asked[0].slice(0, 100)}.`);
 }
 
 /** Some clients send empty values for what was left out. */

@@ -12,6 +12,7 @@ import {
 } from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { IdempotentCalls } from "../../http/idempotency.ts";
+import { digestOf, onceForAll } from "../../http/shared-calls.ts";
 import type { E2bServices } from "../e2b-services.ts";
 import { E2bError } from "../errors.ts";
 import { type ControlCall, controlRoute, type ControlRoute } from "./control-route.ts";
@@ -35,7 +36,10 @@ const ONE = { url: "/sandboxes/:sandboxID", scope: "use" } as const;
 export function registerControl(app: FastifyInstance, services: E2bServices): void {
   app.decorateRequest("e2bCaller", undefined);
   takeJson(app);
-  app.get("/health", (_request, reply) => reply.code(204).send());
+  app.get("/health", (request, reply) => {
+    services.admitStranger(request.raw);
+    return reply.code(204).send();
+  });
   registerCreate(app, services);
   registerConnect(app, services);
   registerLifecycle(app, services);
@@ -54,8 +58,25 @@ function takeJson(app: FastifyInstance): void {
   );
 }
 
+interface BegunCreate {
+  readonly result: Promise<SandboxRecord>;
+}
+
+function closeSignal({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  raw.once("close", () => gone.abort());
+  return gone.signal;
+}
+
 function registerCreate(app: FastifyInstance, services: E2bServices): void {
-  const calls = new IdempotentCalls<{ readonly result: Promise<SandboxRecord> }>(() => performance.now());
+  const calls = new IdempotentCalls<BegunCreate>(() => performance.now());
+  const once = ({ caller, request, reply }: ControlCall, key: string, body: object, begin: () => BegunCreate) => {
+    const identity = JSON.stringify([caller.actor.who.id, "e2b", key]);
+    const credential = String(request.headers["x-api-key"]);
+    const shared = { identity, requestDigest: digestOf(body), credential, signal: closeSignal(reply) };
+    const elsewhere = (answer: unknown): BegunCreate => ({ result: Promise.resolve(answer as SandboxRecord) });
+    return calls.once(identity, shared.requestDigest, () => onceForAll(services.shared, shared, begin, elsewhere));
+  };
   for (const [version, url] of [
     ["v1", "/sandboxes"],
     ["v2", "/v2/sandboxes"],
@@ -63,7 +84,7 @@ function registerCreate(app: FastifyInstance, services: E2bServices): void {
     controlRoute(app, services, { method: "POST", url, scope: "use", what: "createSandbox" }, async (call) => {
       const { caller, reply, request } = call;
       const body = call.body(e2bNewSandboxSchema);
-      const begin = (): { readonly result: Promise<SandboxRecord> } => ({
+      const begin = (): BegunCreate => ({
         result: caller.actor.does(
           "createSandbox",
           {},
@@ -72,7 +93,7 @@ function registerCreate(app: FastifyInstance, services: E2bServices): void {
         ),
       });
       const key = idempotencyKeyOf(request.headers["idempotency-key"]);
-      const { result } = key === undefined ? begin() : calls.once([caller.actor.who.id, "e2b", key], body, begin);
+      const { result } = await (key === undefined ? begin() : once(call, key, body, begin));
       return reply.code(201).send(sandboxView(services, await result));
     });
   }
@@ -97,11 +118,11 @@ function registerConnect(app: FastifyInstance, services: E2bServices): void {
   }
   const resume: ControlRoute = { ...ONE, method: "POST", url: `${ONE.url}/resume`, what: "resumeSandbox" };
   controlRoute(app, services, resume, async (call) => {
-    const { timeout, autoPause } = call.body(e2bResumeSchema);
+    const { timeout, memory, autoPause } = call.body(e2bResumeSchema);
     const { state } = await settled(services.manager, call.sandboxId);
     if (state === "running") throw new E2bError(409, `The sandbox ${call.sandboxId} is running.`);
     const onExpiry = autoPause == null ? undefined : autoPause ? "pause" : "delete";
-    return connected(call, { seconds: timeout ?? SECONDS.v1, memory: true, onExpiry });
+    return connected(call, { seconds: timeout ?? SECONDS.v1, memory: memory ?? true, onExpiry });
   });
 }
 

@@ -10,7 +10,7 @@ const UNSUPPORTED: readonly (readonly [prefix: RegExp, message: string])[] = [
   [/^\/(v\d+\/)?templates(\/|$)/, BUILDS],
   [/^\/volumes(\/|$)/, "This server has no volumes."],
   [/^\/volumecontent(\/|$)/, "This server has no volumes."],
-  [/^\/secrets(\/|$)/, "This server's secrets belong to profiles (docs/guides/secrets.md)."],
+  [/^\/secrets(\/|$)/, "This server's secrets belong to profiles (docs/guides/profiles.md)."],
   [/^\/(teams|api-keys|access-tokens|iam|nodes|admin)(\/|$)/, "This server manages keys with `sandboxer keys`."],
   [
     /^\/(v\d+\/)?sandboxes\/[^/]+\/logs(\/|$)/,
@@ -21,8 +21,11 @@ const UNSUPPORTED: readonly (readonly [prefix: RegExp, message: string])[] = [
 
 /** Unknown routes are logged with the client's version: E2B's clients have changed then. */
 export function registerUnsupported(app: FastifyInstance, services: E2bServices): void {
+  // Before anything of a body is read.
+  app.addHook("onRequest", async (request) => {
+    if (request.is404) services.authorize(request.raw, "read", "e2b");
+  });
   app.setNotFoundHandler((request, reply) => {
-    services.authorize(request.raw, "read", "e2b");
     const path = pathOf(request).slice(app.prefix.length);
     const [, message] = UNSUPPORTED.find(([prefix]) => prefix.test(path)) ?? [];
     if (message !== undefined) return sendE2bError(new E2bError(501, message), reply);

@@ -23,7 +23,7 @@ export function e2bStateOf({ state }: Pick<SandboxRecord, "state">): E2bState | 
   return "running";
 }
 
-/** What create, connect, resume and fork answer. */
+/** The response of create, connect, resume and fork. */
 export function sandboxView({ tokens, addresses }: E2bServices, record: SandboxRecord) {
   return {
     templateID: templateOf(record),

@@ -18,6 +18,8 @@ export interface EntryView {
   readonly group: string;
   readonly modifiedTime: string;
   readonly symlinkTarget?: string;
+  /** `type` is that of the target. */
+  readonly isSymlink?: true;
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -35,7 +37,7 @@ export function entryView(file: DescribedFile): EntryView {
     owner,
     group,
     modifiedTime: timeOf(modifiedMs),
-    ...(leadsTo === undefined ? {} : { symlinkTarget: leadsTo }),
+    ...(leadsTo === undefined ? {} : { symlinkTarget: leadsTo, isSymlink: true }),
     ...(metadata === undefined ? {} : { metadata }),
   };
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { FastifyRequest } from "fastify";
 import { E2bError } from "../errors.ts";
 import type { E2bServices } from "../e2b-services.ts";
@@ -11,15 +12,16 @@ export interface FileQuery {
   readonly signature_expiration?: string;
 }
 
-/** Sandboxes whose tokens are tried for a signed URL that names none. */
+/** Sandboxes whose tokens are tried for a signed URL that names none, and how many at a time. */
 const MAX_TRIED = 100_000;
+const TRIED_AT_ONCE = 500;
 
 export interface AllowedFile {
   readonly sandboxId: string;
   readonly user: string | undefined;
 }
 
-/** Who may use `/files`: callers with the sandbox's token, and those with a URL that was signed with it. */
+/** Access to `/files`: for callers with the sandbox's token, or with a URL that was signed with it. */
 export class FileAccess {
   readonly #services: E2bServices;
 
@@ -44,21 +46,24 @@ export class FileAccess {
       user: query.username ?? "",
       expiration: query.signature_expiration,
     };
-    const signed = await this.#sandboxOf(file, signature, sandboxId);
+    const isOf = (id: string): boolean =>
+      this.#services.tokens.all("envd", id).some((token) => isSignedWith(file, signature, token));
+    const signed =
+      sandboxId === undefined
+        ? await this.#services.guess(request.raw, () => this.#firstOf(isOf))
+        : [sandboxId].find(isOf);
     if (signed === undefined) throw new E2bError(401, "invalid signature");
     if (isExpired(file, Date.now())) throw new E2bError(401, "signature is already expired");
     return { sandboxId: signed, user };
   }
 
-  /** The sandbox whose token signed it; undefined: none. */
-  async #sandboxOf(file: SignedFile, signature: string, named: string | undefined): Promise<string | undefined> {
-    const isOf = (sandboxId: string): boolean =>
-      isSignedWith(file, signature, this.#services.tokens.of("envd", sandboxId));
-    if (named !== undefined) return isOf(named) ? named : undefined;
-    let tried = 0;
-    for (const sandboxId of await this.#services.manager.ids()) {
-      if (isOf(sandboxId)) return sandboxId;
-      if ((tried += 1) >= MAX_TRIED) return undefined;
+  async #firstOf(isOf: (sandboxId: string) => boolean): Promise<string | undefined> {
+    const ids = [...(await this.#services.manager.ids())].slice(0, MAX_TRIED);
+    for (let at = 0; at < ids.length; at += TRIED_AT_ONCE) {
+      const found = ids.slice(at, at + TRIED_AT_ONCE).find(isOf);
+      if (found !== undefined) return found;
+      // Other requests take their turn.
+      await setImmediate();
     }
     return undefined;
   }

@@ -89,8 +89,10 @@ async function sendFile(
 
 /** The sandbox is not in use any more when the client has left. */
 function closedWith(raw: FastifyRequest["raw"], body: Readable): Readable {
-  raw.socket.once("close", () => body.destroy());
-  return body;
+  const leave = (): void => void body.destroy();
+  raw.socket.once("close", leave);
+  // The connection may serve many more requests.
+  return body.once("close", () => raw.socket.off("close", leave));
 }
 
 interface WrittenFile {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { ConnectError } from "../connect/connect-error.ts";
 import { ConnectService } from "../connect/connect-routes.ts";
+import type { E2bServices } from "../e2b-services.ts";
 import type { EnvdCalls } from "./envd-calls.ts";
 import { entryView } from "./entry-view.ts";
 import * as messages from "./messages.ts";
@@ -10,8 +11,8 @@ import { absolutePath } from "./paths.ts";
 const MAX_DEPTH = 1000;
 
 /** Files and folders of a sandbox: `filesystem.Filesystem`, except for watching. */
-export function registerFilesystemService(app: FastifyInstance, calls: EnvdCalls): void {
-  const service = new ConnectService(app, "filesystem.Filesystem");
+export function registerFilesystemService(app: FastifyInstance, services: E2bServices, calls: EnvdCalls): void {
+  const service = new ConnectService(app, "filesystem.Filesystem", services.log);
 
   service.unary("Stat", messages.pathMessage, async ({ request, message }) => {
     const { files } = await calls.filesOf(request);

@@ -31,7 +31,7 @@ const size = z.object({ cols: uint32, rows: uint32 });
 const pty = z.object({ size: size.nullish() });
 const input = z.object({ stdin: bytes.nullish(), pty: bytes.nullish() });
 
-/** What a process was started with. */
+/** The settings of a started process. */
 const config = z.object({
   cmd: text,
   args: z

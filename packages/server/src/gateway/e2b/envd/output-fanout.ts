@@ -1,8 +1,8 @@
 import type { ManagedProcess } from "../../../manager/processes/managed-process.ts";
 
-/** Chunks that wait for one reader; then the process waits too. */
-const MAX_WAITING = 64;
-/** A reader that holds up others for so long is cut off. */
+/** Chunks that wait for one reader; then the process waits too. Few, because a client may have hundreds of readers. */
+const MAX_WAITING = 4;
+/** A reader that holds up others for this long is cut off. */
 const PATIENCE_MS = 30_000;
 
 /** How the output ended: with the process, or because the sandbox was paused or deleted. */

@@ -25,7 +25,7 @@ const SIGNALS: Readonly<Record<number, string>> = {
   15: "terminated",
 };
 
-/** Of a process that has ended. */
+/** The end event of an exited process. */
 export function endEvent({ exit }: Pick<ManagedProcess, "exit">): unknown {
   const { code, signal = 0 } = exit ?? {};
   const exited = code !== undefined;

@@ -30,7 +30,7 @@ const MAX_SIDE = 0xffff;
 /** Programs in a sandbox: `process.Process`. */
 export function registerProcessService(app: FastifyInstance, services: E2bServices, calls: EnvdCalls): void {
   const started = new StartedProcesses();
-  const service = new ConnectService(app, "process.Process");
+  const service = new ConnectService(app, "process.Process", services.log);
 
   service.serverStream("Start", messages.startMessage, async ({ request, message }, open) => {
     const { manager } = services;
@@ -41,6 +41,7 @@ export function registerProcessService(app: FastifyInstance, services: E2bServic
     if (config.cwd != null && config.cwd !== "" && (await files.find(folder))?.kind !== "folder") {
       throw new ConnectError("invalid_argument", `cwd '${config.cwd}' does not exist`);
     }
+    let reader: OutputReader | undefined;
     const size = pty == null ? undefined : checkedSize(pty.size ?? DEFAULT_SIZE);
     const start: StartRequest = {
       what: { argv: [config.cmd, ...config.args] },
@@ -55,14 +56,14 @@ export function registerProcessService(app: FastifyInstance, services: E2bServic
       detached: true,
       kept: false,
       idempotency: undefined,
+      onStart: (process) => (reader = started.fanoutOf(process).attach(0)),
     };
     const process = await manager.processes.start(sandbox, start).catch((error: unknown) => {
+      reader?.leave();
       throw startFailure(error);
     });
-    // At once, so that nothing is dropped before the reader is there.
-    const reader = started.fanoutOf(process).attach(0);
     started.note(sandbox, process, { config, tag: tag ?? undefined });
-    await follow(sandbox, process, reader, open(), request);
+    await follow(sandbox, process, reader ?? started.fanoutOf(process).attach(0), open(), request);
   });
 
   service.serverStream("Connect", messages.selectorMessage, async ({ request, message }, open) => {
@@ -138,7 +139,7 @@ export function registerProcessService(app: FastifyInstance, services: E2bServic
     return { sandbox, process: await started.find(services.manager, sandbox, selector) };
   };
 
-  /** Events until the process has ended, the client has left, or the sandbox is gone: then the connection is cut. */
+  /** Events until the process has ended, the client has left, or the sandbox is deleted: then the connection is cut. */
   const follow = async (
     sandbox: Sandbox,
     process: ManagedProcess,

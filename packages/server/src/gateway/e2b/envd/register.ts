@@ -25,7 +25,7 @@ export function registerEnvd(app: FastifyInstance, services: E2bServices): void 
   app.addContentTypeParser(STREAM_TYPE, (_request, payload: Readable, done) => done(null, payload));
   registerSystemRoutes(app, services, calls);
   registerProcessService(app, services, calls);
-  registerFilesystemService(app, calls);
+  registerFilesystemService(app, services, calls);
   registerWatchService(app, services, calls);
   registerFileRoutes(app, services, new FileAccess(services));
 }

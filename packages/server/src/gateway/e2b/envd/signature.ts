@@ -21,7 +21,7 @@ export function isSignedWith(file: SignedFile, signature: string, token: string)
   return isSameSecret(signature, signatureOf(file, token));
 }
 
-/** Of a signature that is valid otherwise. A time that is no number is over. */
+/** Whether an otherwise valid signature has expired. A time that is no number has expired. */
 export function isExpired({ expiration }: SignedFile, nowMs: number): boolean {
   if (expiration === undefined) return false;
   return !/^\d{1,12}$/.test(expiration) || Number(expiration) * 1000 < nowMs;

@@ -7,9 +7,9 @@ import { OutputFanout } from "./output-fanout.ts";
 
 const CHUNK_BYTES = 32 * 1024;
 const TERMINAL_CHUNK_BYTES = 16 * 1024;
-/** For so long after its end, a process can still be connected to. */
+/** A process can still be connected to for this long after its end. */
 const END_KEPT_MS = 30_000;
-/** Of all sandboxes; the oldest are forgotten first. */
+/** The limit for all sandboxes together; the oldest are forgotten first. */
 const MAX_NOTED = 10_000;
 
 export interface ProcessNotes {
@@ -17,7 +17,7 @@ export interface ProcessNotes {
   readonly tag: string | undefined;
 }
 
-/** What this server knows of processes that E2B's clients started: their requests, their readers, and their ends. */
+/** The facts about processes that E2B's clients started: their requests, their readers, and their ends. */
 export class StartedProcesses {
   readonly #notes = new Map<string, ProcessNotes>();
   readonly #fanouts = new WeakMap<ManagedProcess, OutputFanout>();
@@ -33,7 +33,7 @@ export class StartedProcesses {
     process.exited.then(ended, ended);
   }
 
-  /** Of a process that another server started, only the command is known. */
+  /** For a process that another server started, only the command is known. */
   notesOf(sandbox: Sandbox, process: ManagedProcess): ProcessNotes {
     const [cmd = "", ...args] = process.command ?? [];
     const unknown = { config: { cmd, args, envs: {}, cwd: undefined }, tag: undefined };

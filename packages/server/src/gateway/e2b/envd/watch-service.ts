@@ -10,7 +10,7 @@ import * as messages from "./messages.ts";
 import { absolutePath } from "./paths.ts";
 import { Watcher, type WatcherOptions } from "./watcher.ts";
 
-/** Watchers that clients read by polling: of one sandbox, and of all. A client that went away never removes its own. */
+/** Watchers that clients read by polling: of one sandbox, and of all. A lost client never removes its own. */
 const MAX_PER_SANDBOX = 64;
 const MAX_WATCHERS = 4096;
 const FORGOTTEN_MS = 60 * 60_000;
@@ -24,7 +24,7 @@ interface Polled {
 
 /** Watching folders of a sandbox: `filesystem.Filesystem`, as streams and by polling. */
 export function registerWatchService(app: FastifyInstance, services: E2bServices, calls: EnvdCalls): void {
-  const service = new ConnectService(app, "filesystem.Filesystem");
+  const service = new ConnectService(app, "filesystem.Filesystem", services.log);
   const polled = new PolledWatchers();
   app.addHook("onClose", async () => polled.closeAll());
 

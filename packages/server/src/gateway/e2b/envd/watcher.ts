@@ -18,7 +18,7 @@ const TYPES = {
 export interface WatchEvent {
   readonly name: string;
   readonly type: (typeof TYPES)[keyof typeof TYPES];
-  /** Of files that are still there, if it was asked for. */
+  /** For existing files, if the client asked for it. */
   readonly entry?: EntryView;
 }
 

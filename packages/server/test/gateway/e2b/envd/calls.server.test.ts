@@ -93,7 +93,7 @@ test("a terminal has one output, a size, and no end of its input", async () => {
   expect(JSON.stringify(await running)).toContain(`"pty":"${Buffer.from("30 100").toString("base64").slice(0, 8)}`);
 });
 
-test("polled watchers give each event once, live through a pause, and belong to their sandbox", async () => {
+test("polled watchers return each event once, survive a pause, and belong to their sandbox", async () => {
   const envd = await Envd.open();
   const [, created] = await envd.call("filesystem.Filesystem/CreateWatcher", {
     path: "/workspace",
@@ -143,7 +143,7 @@ test("bad messages are refused by name, and a stream that is no stream too", asy
   );
 });
 
-test("variables and usage of a sandbox are told to those with its token", async () => {
+test("variables and usage of a sandbox need its token", async () => {
   const envd = await Envd.open();
   const get = async (path: string): Promise<unknown> =>
     (await fetch(`${envd.server.httpUrl}/e2b${path}`, { headers: envd.headers })).json();
@@ -151,7 +151,7 @@ test("variables and usage of a sandbox are told to those with its token", async 
   expect(await get("/metrics")).toMatchObject({ cpu_count: expect.any(Number), mem_used: expect.any(Number) });
 });
 
-test("an upload says which of its parts is wrong, and parts of a file can be read", async () => {
+test("an upload names its invalid part, and ranges of a file can be read", async () => {
   const envd = await Envd.open();
   const url = `${envd.server.httpUrl}/e2b/files`;
   const form = (...names: string[]): FormData => {

@@ -7,7 +7,7 @@ import { endEvent } from "../../../../src/gateway/e2b/envd/process-events.ts";
 import { isExpired, signatureOf, type SignedFile } from "../../../../src/gateway/e2b/envd/signature.ts";
 import { userNamed, userOfCall } from "../../../../src/gateway/e2b/envd/users.ts";
 
-test("the signature of a file is the one that E2B's clients make", () => {
+test("the signature of a file matches that of E2B's clients", () => {
   const file: SignedFile = { path: "hello.txt", operation: "read", user: "user", expiration: undefined };
   expect(signatureOf(file, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0")).toBe("v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
   expect(signatureOf({ ...file, expiration: "1" }, "t")).not.toBe(signatureOf(file, "t"));
@@ -54,7 +54,7 @@ test("permissions are written as Go writes them", () => {
   expect(permissionText("file", 0o4755)).toBe("urwxr-xr-x");
 });
 
-test("a link shows what it leads to, and metadata without its prefix", () => {
+test("a link shows its target, and metadata without its prefix", () => {
   const view = entryView({
     name: "link",
     path: "/a/link",
@@ -81,6 +81,7 @@ test("a link shows what it leads to, and metadata without its prefix", () => {
     group: "1000",
     modifiedTime: "1970-01-01T00:00:00.000Z",
     symlinkTarget: "/a/file",
+    isSymlink: true,
     metadata: { team: "x" },
   });
 });
@@ -93,7 +94,7 @@ test("metadata comes from headers, within limits", () => {
   expect(() => metadataIn({ "x-metadata-a": "v".repeat(4096) })).toThrow("larger");
 });
 
-test("the end of a process says how it ended", () => {
+test("the end of a process has its exit code or signal", () => {
   const end = (code: number | undefined, signal: number | undefined) =>
     endEvent({ exit: { code, signal, outputEnd: 0 } });
   expect(end(0, undefined)).toEqual({ event: { end: { exitCode: 0, exited: true, status: "exit status 0" } } });

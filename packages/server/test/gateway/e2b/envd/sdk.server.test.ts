@@ -1,7 +1,8 @@
 import { Sandbox } from "e2b";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { startTestServer, type TestServer } from "../../../../../../test/kit/server/test-server.ts";
 import { eventually } from "../../../../../../test/kit/eventually.ts";
+import { meanwhile } from "../../../../../../test/kit/meanwhile.ts";
 
 interface Opened {
   readonly server: TestServer;
@@ -28,7 +29,7 @@ function sandboxOf({ httpUrl, e2bToken }: TestServer, sandboxId: string, token =
   });
 }
 
-test("commands stream both outputs and tell how they ended", async () => {
+test("commands stream both outputs and their exit", async () => {
   const { sandbox } = await open();
   const out: string[] = [];
   const result = await sandbox.commands.run("echo out; echo err >&2", { onStdout: (text) => void out.push(text) });
@@ -41,7 +42,7 @@ test("commands stream both outputs and tell how they ended", async () => {
   await expect(sandbox.commands.run("true", { user: "nobody-here" })).rejects.toThrow("no user");
 });
 
-test("several readers of a process each get its output from when they came", async () => {
+test("each reader of a process gets its output from the moment it attached", async () => {
   const { sandbox } = await open();
   const process = await sandbox.commands.run("while read x; do echo got $x; done", { background: true, stdin: true });
   const other = await sandbox.commands.connect(process.pid);
@@ -54,12 +55,12 @@ test("several readers of a process each get its output from when they came", asy
   expect(await process.wait()).toMatchObject({ exitCode: 0, stdout: "got a\ngot b\n" });
   expect(other.stdout).toBe("got a\n");
   expect(await sandbox.commands.list()).toEqual([]);
-  // Its end is still told for a moment.
+  // Its end is still reported for a moment.
   expect(await (await sandbox.commands.connect(process.pid)).wait()).toMatchObject({ exitCode: 0, stdout: "" });
   expect(await sandbox.commands.kill(process.pid)).toBe(false);
 });
 
-test("a killed process, and one that is over its time, say so", async () => {
+test("a killed process, and one that timed out, are reported as such", async () => {
   const { sandbox } = await open();
   const process = await sandbox.commands.run("sleep 1000", { background: true });
   expect(await sandbox.commands.kill(process.pid)).toBe(true);
@@ -107,7 +108,7 @@ test("files are written, described, listed, moved and removed", async () => {
   await expect(files.makeDir("other/b.txt")).rejects.toThrow("not a folder");
 });
 
-test("an empty file, gzip both ways and large content arrive as they are", async () => {
+test("an empty file, gzip in both directions and large content arrive unchanged", async () => {
   const { sandbox } = await open();
   const { files } = sandbox;
   await files.write("empty", "");
@@ -188,6 +189,39 @@ test("signed URLs work without headers, and only for their sandbox, file and tim
   await refused(named, "invalid signature", { headers: { "E2b-Sandbox-Id": other.id } });
   const expired = await sandbox.downloadUrl("a.txt", { useSignatureExpiration: -10 });
   await refused(expired, "signature is already expired");
+});
+
+test("a command's first output is there, however late its reader comes", async () => {
+  const { server, sandbox } = await open();
+  const { processes } = server.manager;
+  const start = processes.start.bind(processes);
+  vi.spyOn(processes, "start").mockImplementation(async (sandboxGiven, request) => {
+    const process = await start(sandboxGiven, request);
+    await Promise.race([process.exited, meanwhile(1_000)]);
+    return process;
+  });
+  const { stdout } = await sandbox.commands.run("yes 0123456 | head -c 3000000");
+  expect(stdout).toHaveLength(3_000_000);
+});
+
+test("many downloads over one connection leave nothing at it", async () => {
+  const { server, sandbox } = await open();
+  await sandbox.files.write("a.txt", "hello");
+  const url = await sandbox.downloadUrl("a.txt");
+  for (let read = 0; read < 20; read += 1) expect(await (await fetch(url)).text()).toBe("hello");
+  for (const socket of server.sockets) expect(socket.listenerCount("close")).toBeLessThan(10);
+});
+
+test("wrong signatures for no named sandbox are limited, and a sandbox's own URL still works by name", async () => {
+  const { sandbox, id } = await open();
+  await sandbox.files.write("a.txt", "hello");
+  const url = await sandbox.downloadUrl("a.txt");
+  const wrong = url.replace("a.txt", "b.txt");
+  const statuses = new Set<number>();
+  for (let tried = 0; tried < 12; tried += 1) statuses.add((await fetch(wrong)).status);
+  expect([...statuses]).toEqual([401, 429]);
+  const named = await fetch(url.replace("/files?", "/e2b/files?"), { headers: { "E2b-Sandbox-Id": id } });
+  expect(await named.text()).toBe("hello");
 });
 
 test("every route refuses foreign and malformed tokens", async () => {
