@@ -5,6 +5,13 @@ import { fileURLToPath } from "node:url";
 /** The effort: full measurements, a quick first look of some minutes, or a smoke test. */
 export type Effort = "full" | "quick" | "smoke";
 
+/** Dollars for 1,000 requests to a bucket. */
+export interface Prices {
+  readonly get: number;
+  readonly put: number;
+  readonly list: number;
+}
+
 export interface BenchArguments {
   readonly runscPath: string | undefined;
   readonly effort: Effort;
@@ -12,9 +19,14 @@ export interface BenchArguments {
   readonly liveCount: number | undefined;
   readonly outDirectory: string;
   readonly writeDocs: boolean;
+  /** The prices of a bucket's requests. */
+  readonly prices: Prices;
   /** Names of groups to measure; empty: all. */
   readonly only: readonly string[];
 }
+
+/** As S3 charges in its first region. */
+const DEFAULT_PRICES = "get=0.0004,put=0.005,list=0.005";
 
 export const BENCH_DIRECTORY: string = fileURLToPath(new URL(".", import.meta.url));
 export const REPOSITORY: string = fileURLToPath(new URL("..", import.meta.url));
@@ -25,6 +37,7 @@ export function usage(groups: readonly string[]): string {
   --quick        fewer repeats and shorter curves; takes some minutes, not for publication
   --smoke        as little as possible of everything: checks only that it works
   --live N       live sandboxes in the group density (default 300, quick 20)
+  --prices P     dollars for 1,000 requests in the group fleet (default ${DEFAULT_PRICES})
   --only NAMES   comma-separated groups: ${groups.join(", ")}
   --out DIR      folder for results (default bench/out)
   --write-docs   also update docs/benchmarks; groups that were not measured are kept there
@@ -40,6 +53,7 @@ export function parseArguments(argv: readonly string[], groups: readonly string[
       quick: { type: "boolean", default: false },
       smoke: { type: "boolean", default: false },
       live: { type: "string" },
+      prices: { type: "string", default: DEFAULT_PRICES },
       only: { type: "string", default: "" },
       out: { type: "string", default: join(BENCH_DIRECTORY, "out") },
       "write-docs": { type: "boolean", default: false },
@@ -52,6 +66,7 @@ export function parseArguments(argv: readonly string[], groups: readonly string[
     throw new Error("--live takes a number from 1 to 9999.");
   return {
     liveCount: values.live === undefined ? undefined : Number(values.live),
+    prices: parsePrices(values.prices),
     runscPath: values.runsc === undefined ? undefined : resolve(values.runsc),
     effort: values.smoke ? "smoke" : values.quick ? "quick" : "full",
     outDirectory: resolve(values.out),
@@ -69,4 +84,10 @@ export function describeArguments({ runscPath, effort, liveCount, only }: BenchA
     ...(only.length === 0 ? [] : [`--only ${only.join(",")}`]),
   ];
   return ["npm run bench", ...(options.length === 0 ? [] : ["--", ...options])].join(" ");
+}
+
+function parsePrices(text: string): Prices {
+  const [, get, put, list] = /^get=([\d.]+),put=([\d.]+),list=([\d.]+)$/.exec(text) ?? [];
+  if (list === undefined) throw new Error(`--prices takes three prices, like ${DEFAULT_PRICES}.`);
+  return { get: Number(get), put: Number(put), list: Number(list) };
 }

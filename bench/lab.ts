@@ -1,4 +1,4 @@
-import type { Effort } from "./arguments.ts";
+import type { Effort, Prices } from "./arguments.ts";
 import type { CleanUp } from "./clean-up.ts";
 import type { RawEngine } from "./raw/raw-engine.ts";
 import type { Skipped } from "./result.ts";
@@ -14,10 +14,12 @@ export interface Lab {
   readonly effort: Effort;
   /** The number of live sandboxes in the group `density`; absent: depends on the effort. */
   readonly liveCount: number | undefined;
+  /** The prices of a bucket's requests. */
+  readonly prices: Prices;
   /** A folder on the store's disk. */
   readonly scratch: string;
   readonly cleanUp: CleanUp;
-  /** Versions of the other participants; whoever starts one records it. */
+  /** Versions of the other participants; the code that starts one records it. */
   readonly versions: Record<string, string>;
   /** Skipped measurements that a group does not report itself. */
   readonly skipped: Skipped[];

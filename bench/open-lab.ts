@@ -24,7 +24,7 @@ export async function openLab(options: BenchArguments, cleanUp: CleanUp): Promis
   const raw = new RawEngine(engine, await readServerSpec(server.runDirectory), join(scratch, "raw"), cleanUp);
   await raw.open();
   await sample.destroy();
-  const { effort, liveCount } = options;
+  const { effort, liveCount, prices } = options;
   return {
     server,
     engine,
@@ -32,6 +32,7 @@ export async function openLab(options: BenchArguments, cleanUp: CleanUp): Promis
     quick: effort !== "full",
     effort,
     liveCount,
+    prices,
     scratch,
     cleanUp,
     versions: {},

@@ -6,7 +6,7 @@ const TICK_MS = 10;
 
 export interface CpuUse {
   readonly ownMs: number;
-  /** Of all its live descendants. */
+  /** The CPU time of all its live descendants. */
   readonly descendantsMs: number;
 }
 

@@ -35,7 +35,7 @@ export interface Contest {
   readonly title: string;
   readonly unit: Unit;
   readonly sides: readonly Side[];
-  /** Of the first side to the second. */
+  /** The bound on the ratio of the first side to the second. */
   readonly aim?: Aim;
 }
 
@@ -111,7 +111,7 @@ function contestOf({ id, title, unit, ours, raw, aim }: Comparison): Contest {
   return { id, title, unit, sides, ...(aim === undefined ? {} : { aim }) };
 }
 
-/** Of the first side to another one. */
+/** The ratio of the first side to another one. */
 export function ratioTo({ sides }: Contest, other: Side): Summary | undefined {
   const [first] = sides;
   return first === undefined || first === other ? undefined : ratiosOf(first.summary, other.summary);

@@ -10,8 +10,8 @@ export interface Pair {
 }
 
 /**
- * Runs both sides once per round, so that both meet the same state of the machine; every second round the other one
- * goes first. The first round warms up and does not count.
+ * Runs both sides once per round, so that both meet the same state of the machine; every second round starts with the
+ * other side. The first round warms up and does not count.
  */
 export async function measurePair(
   rounds: number,

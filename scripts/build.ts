@@ -1,4 +1,4 @@
-/** `npm run build`: builds every public package into its `dist`. The clone does not use it; the packages are made from it. */
+/** `npm run build`: builds every public package into its `dist`. The clone does not use it; the packages contain it. */
 import { join } from "node:path";
 import { buildPackages } from "./packages/build-packages.ts";
 import { ROOT } from "./packages/public-package.ts";

@@ -1,9 +1,10 @@
 /**
- * `npm run test:chaos -- --seconds 120 --seed N --backend fake|gvisor|all --store directory|s3|all`: servers under
- * faults, and a checker that knows what they may do. Ends with 1 when a promise was broken, and prints the history of the
- * sandbox concerned and the command that runs the seed again. `--faults kill,stop` allows only those faults, `--without
- * vanish` all others; `--servers`, `--clients` and `--lease-ttl SECONDS` say how many and how long. The time is shared
- * among the combinations of backend and store. `--keep` keeps the logs and histories of a run without a violation too.
+ * `npm run test:chaos -- --seconds 120 --seed N --backend fake|gvisor|all --store directory|s3|all`: runs servers under
+ * faults, with a checker that knows what they may do. Ends with 1 when a promise was broken, and prints the history of
+ * the sandbox concerned and the command that runs the seed again. `--faults kill,stop` allows only those faults,
+ * `--without vanish` all others; `--servers`, `--clients` and `--lease-ttl SECONDS` set their number and the lease. The
+ * time is shared among the combinations of backend and store. `--keep` keeps the logs and histories of a run without a
+ * violation too.
  */
 import { parseArgs } from "node:util";
 import { FAULT_NAMES, FAULTS, type FaultName } from "../packages/server/test/system/chaos/faults/fault-names.ts";

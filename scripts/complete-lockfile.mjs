@@ -12,7 +12,7 @@ import { pathToFileURL } from "node:url";
 const SYSTEMS = ["aix", "android", "darwin", "freebsd", "linux", "netbsd", "openbsd", "openharmony", "sunos", "win32"];
 const PROCESSORS = ["arm64", "arm", "ia32", "loong64", "mips64el", "ppc64", "riscv64", "s390x", "wasm32", "x64"];
 
-/** The optional dependencies without an entry, as [name, version, entry of who wants it]. */
+/** The optional dependencies without an entry, as [name, version, entry of the dependent]. */
 export function missingOptional(packages) {
   return Object.entries(packages).flatMap(([path, entry]) =>
     Object.entries(entry.optionalDependencies ?? {})

@@ -1,9 +1,9 @@
 /**
  * `npm run test:hostile`: attacks by a hostile client, store or sandbox. Runs every `*.hostile.test.ts`, the fuzzers
- * among them: `--inputs 200000` tries so many inputs (5000 unless told, as `npm test` does), `--seed N` those of one run.
+ * among them: `--inputs 200000` tries that many inputs (default: 5000, as in `npm test`), `--seed N` those of one run.
  *
- * `--soak SECONDS` instead lets sandboxes come and go on a real server for so long, and fails when its memory,
- * descriptors, cgroups or folders rise. `--backend fake|gvisor|all`: by default both share the time; without root or an
+ * `--soak SECONDS` instead creates and deletes sandboxes on a real server for this long, and fails if its memory,
+ * descriptors, cgroups or folders grow. `--backend fake|gvisor|all`: by default both share the time; without root or an
  * engine the fake backend has it all.
  */
 import { parseArgs } from "node:util";

@@ -6,6 +6,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { PUBLIC_PACKAGES } from "./packages/public-package.ts";
 import { dated, newestSection, problemsOf } from "./release/changelog.ts";
 import { git, lastTag, longSubjects, MAX_SUBJECT } from "./release/history.ts";
 import { filesAtVersion } from "./release/versions.ts";
@@ -54,7 +55,8 @@ if (problems.length > 0 && !isDryRun) {
   }
   say(`${isDryRun ? "would commit" : "committed"} "${message}" and ${isDryRun ? "tag" : "tagged"} it ${tag} with:\n`);
   say(section.text);
-  say(`\nNext: git push origin main ${tag}, npm run pack, npm publish for each tarball in build/packages,`);
+  say(`\nPackages: ${PUBLIC_PACKAGES.map(({ manifest }) => manifest.name).join(", ")}, and sandboxer for Python.`);
+  say(`Next: git push origin main ${tag}, npm run pack, npm publish for each tarball in build/packages,`);
   say("and, in clients/python, python -m hatchling build and python -m twine upload dist/*.");
   if (problems.length > 0) process.exitCode = 1;
 }

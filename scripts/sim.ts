@@ -1,7 +1,8 @@
 /**
  * `npm run sim -- --schedules N`: random schedules of faults against the lease protocol's core, on all cores. Ends with
  * 1 and the seed when a promise was broken. `--seed S` begins there (alone: runs only that one), `--bug NAME` plants a
- * mistake that must be found, `--faults 3,7` (or `none`) lets only those faults of the seed happen.
+ * bug that must be found, `--faults 3,7` (or `none`) allows only those faults of the seed. `--fleet` runs a day of 100
+ * servers and 10,000 sandboxes instead; `--hours`, `--servers` and `--sandboxes` make it smaller.
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
@@ -10,6 +11,7 @@ import type { Batch, BatchResult } from "../packages/server/test/lease/simulatio
 import { type Bug, BUGS, isBug } from "../packages/server/test/lease/simulation/bugs.ts";
 import { addTally, describeFailure, describeTally } from "../packages/server/test/lease/simulation/report.ts";
 import { runSchedule } from "../packages/server/test/lease/simulation/schedule.ts";
+import { runFleet } from "../packages/server/test/lease/simulation/fleet/run-fleet.ts";
 import { replay, shrink } from "../packages/server/test/lease/simulation/shrink.ts";
 
 const WORKER = new URL("../packages/server/test/lease/simulation/batch-worker.ts", import.meta.url);
@@ -20,13 +22,39 @@ const { values } = parseArgs({
     seed: { type: "string" },
     bug: { type: "string" },
     faults: { type: "string" },
+    fleet: { type: "boolean", default: false },
+    hours: { type: "string" },
+    servers: { type: "string" },
+    sandboxes: { type: "string" },
   },
 });
 const bug = bugOf(values.bug);
 const firstSeed = whole(values.seed, 1);
 const schedules = whole(values.schedules, values.seed === undefined ? 2_000 : 1);
 
-process.exitCode = values.faults === undefined ? await runAll() : replayOne(values.faults);
+if (values.fleet) process.exitCode = runOneFleet();
+else process.exitCode = values.faults === undefined ? await runAll() : replayOne(values.faults);
+
+function runOneFleet(): number {
+  const startMs = performance.now();
+  const size = {
+    servers: whole(values.servers, 100),
+    sandboxes: whole(values.sandboxes, 10_000),
+    hours: whole(values.hours, 24),
+  };
+  const { events, tally, requestsPerSecond, violation } = runFleet({
+    seed: firstSeed,
+    ...size,
+    ...(bug === undefined ? {} : { bug }),
+    onHour: print,
+  });
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+  print(`${size.servers} servers, ${size.sandboxes} sandboxes, ${size.hours} h: ${events} events, ${seconds} s`);
+  print(describeTally(tally));
+  for (const [kind, rate] of Object.entries(requestsPerSecond)) print(`${kind}: ${rate.toFixed(1)}/s`);
+  print(violation === undefined ? "no violation" : `seed ${firstSeed}: ${violation}`);
+  return violation === undefined ? 0 : 1;
+}
 
 async function runAll(): Promise<number> {
   const startMs = performance.now();

@@ -1,12 +1,14 @@
 /**
  * `npm run test:long`: tests that take too long for every `npm test`, one part after the other. The parts are `long` (the
- * model of the ownership protocol), `gvisor` (every test on both engines), `chaos` (every backend on every store),
+ * model of the ownership protocol, and the image of deploy/Dockerfile), `gvisor` (every test on both engines), `chaos` (every backend on every store),
  * `simulation` and `hostile`; `npm run test:long -- long chaos` runs only those. `--log` adds the outcome to
  * docs/reference/long-runs.md.
  */
 import { execFileSync } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { prepareDebianPrograms } from "../test/kit/services/debian-programs.ts";
+import { prepareDeployPrograms } from "../test/kit/services/deploy-programs.ts";
 import { prepareStoreServers } from "../test/kit/store-servers/prepare.ts";
 import { planChaosSuites } from "./testing/chaos.ts";
 import { planGvisorSuites, type Planned, type SkippedSuite } from "./testing/engines.ts";
@@ -25,6 +27,11 @@ const wanted = (name: string): boolean => positionals.length === 0 || positional
 const hostile = vitestSuite("hostile", LIMIT_MS, "50000 inputs", { SANDBOXER_HOSTILE_INPUTS: "50000" });
 const engines = wanted("gvisor") || wanted("chaos") ? await planGvisorSuites("all") : [];
 if (wanted("chaos")) await prepareStoreServers((line) => void process.stdout.write(`${line}\n`));
+if (wanted("long")) {
+  const report = (line: string): void => void process.stdout.write(`${line}\n`);
+  await prepareDebianPrograms(report);
+  await prepareDeployPrograms(report);
+}
 const parts: readonly Planned[] = [
   vitestSuite("long", LIMIT_MS),
   simulation(20_000),

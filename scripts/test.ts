@@ -13,6 +13,7 @@ import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { findCompiler } from "@sandboxer/server/setup";
 import { prepareChromium } from "../test/kit/services/chromium.ts";
+import { prepareDeployPrograms } from "../test/kit/services/deploy-programs.ts";
 import { prepareDebianPrograms, whyNoServices } from "../test/kit/services/debian-programs.ts";
 import { preparePython, whyNoPython } from "../test/kit/services/python-environment.ts";
 import { prepareStoreServers } from "../test/kit/store-servers/prepare.ts";
@@ -31,33 +32,37 @@ import { simulation, STATIC_SUITES, titleOf, vitestSuite, type Suite, type Suite
 import { summaryOf } from "./testing/summary.ts";
 import { buildTestCommand } from "./testing/test-command.ts";
 
-const QUICK_TIMEOUT_MS = 20 * 60_000;
+const QUICK_TIMEOUT_MS = 30 * 60_000;
 const strict = process.env["CI"] === "true";
 const selected = process.argv.slice(2);
 const wanted = (name: string): boolean => selected.length === 0 || selected.includes(name);
 
-/** Of the console: for whoever asks for its suite. */
+/** The pictures of the console are kept if its suite was requested. */
 const pictures = selected.includes("console") ? "kept" : "none";
 
 const results: SuiteResult[] = [];
-/** How many workers go at once. About half of them wait for something; more of them make tests with short leases wait too long. */
+/** How many workers run at once. About half of them wait; with more, tests with short leases wait too long. */
 const room = new Room(Math.max(4, Math.ceil(2.5 * availableParallelism())));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
-const python = ["python", "gvisor"].some(wanted) ? preparePython(report) : undefined;
-// The first suites need nothing of what is downloaded and built. One Go build at a time: each takes all processors.
+/** The command for the servers that suites start as processes. */
+const command = ["servers", "crash", "gvisor", "docker", "console", "chaos"].some(wanted)
+  ? useTestCommand()
+  : undefined;
+const python = ["python", "gvisor", "extensions"].some(wanted) ? preparePython(report) : undefined;
+// The first suites need no downloads and no builds. One Go build at a time: each takes all processors.
 const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planEngines() : Promise.resolve([]);
 const stores = engines.then(() => (["stores", "chaos"].some(wanted) ? prepareStoreServers(report) : undefined));
-const services = ["extensions", "docker"].some(wanted) ? prepareDebianPrograms(report) : undefined;
+const services = ["extensions", "docker"].some(wanted) ? prepareServices() : undefined;
 const browser = wanted("console") ? prepareChromium(report) : undefined;
 
-/** Two private Docker engines on one machine were seen to get in each other's way: one goes after the other. */
+/** Two private Docker engines on one machine were seen to interfere with each other: one follows the other. */
 const extensionsOver = Promise.withResolvers<void>();
-const extensions = async (): Promise<readonly Planned[]> => (await services, [planExtensions()]);
+const extensions = async (): Promise<readonly Planned[]> => (await services, await python, [planExtensions()]);
 
-/** Short suites leave the room to the longest one, whose engine is known after some seconds; building it takes minutes. */
+/** Short suites leave the room to the longest one, whose engine is known after seconds; building it takes minutes. */
 const engineKnown = Promise.race([engines, delay(60_000, undefined, { ref: false })]);
 
-/** By rank: the longest first, and what others wait for; at the end what is short. A weight says how many workers it keeps busy. */
+/** By rank: the longest, and those that others wait for, come first. A weight is the number of workers it keeps busy. */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
   [3, async () => [quick("unit"), quick("servers")]],
   [2, async () => (await engines).slice(1)],
@@ -71,10 +76,10 @@ const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>
   [1, async () => (await stores, [quick("stores")])],
   [1, async () => (await engineKnown, STATIC_SUITES)],
   [1, async () => (await engineKnown, [planAgent()])],
-  [1, async () => (await engineKnown, [simulation(2_000)])],
+  [1, async () => (await engineKnown, [simulation(1_000)])],
   [1, async () => (await python, await engineKnown, [planPython()])],
 ];
-// Each that runs listens for the end of this process.
+// Each running suite listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);
 await Promise.all(
   lanes.map(async ([weight, suites], rank) => {
@@ -96,11 +101,20 @@ if (results.length === 0) throw new Error(`No suite is called ${selected.join(" 
 process.stdout.write(summaryOf(results));
 process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;
 
-/** The suites on real engines, one of whose tests needs Python, and the command for the servers that suites start. */
+async function prepareServices(): Promise<void> {
+  await prepareDebianPrograms(report);
+  await prepareDeployPrograms(report);
+}
+
+/** The suites on real engines, one of whose tests needs Python. */
 async function planEngines(): Promise<Planned[]> {
-  const [planned, command] = await Promise.all([planGvisorSuites(), buildTestCommand(report), python]);
-  if (command !== undefined) process.env["SANDBOXER_TEST_COMMAND"] ??= command;
+  const [planned] = await Promise.all([planGvisorSuites(), python]);
   return planned;
+}
+
+async function useTestCommand(): Promise<void> {
+  const built = await buildTestCommand(report);
+  if (built !== undefined) process.env["SANDBOXER_TEST_COMMAND"] ??= built;
 }
 
 /** A suite without real sandboxes. */
@@ -126,6 +140,8 @@ function planExtensions(): Planned {
 }
 
 async function runPlanned(planned: Planned): Promise<void> {
+  // Unit tests start no processes.
+  if (planned.name !== "unit") await command;
   const alone = selected.length === 1 && planned.name !== "gvisor";
   const result =
     "skippedBecause" in planned ? skipped(planned) : await runSuite(planned, alone ? "as it comes" : "at the end");

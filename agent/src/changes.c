@@ -1,4 +1,4 @@
-/* Changes in folders, as inotify tells them: WATCH and UNWATCH. */
+/* Changes in folders, as inotify reports them: WATCH and UNWATCH. */
 #include "changes.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 enum { CREATED = 1, WRITTEN = 2, REMOVED = 4, RENAMED = 8, ATTRIBUTES = 16, OF_FOLDER = 32, ENDED = 64, LOST = 128 };
 
-/* The kernel gives one number to a folder, whoever asks and by whatever path. */
+/* The kernel gives one number to a folder, for every watcher and path. */
 struct folder {
     int number;
     uint32_t holders;

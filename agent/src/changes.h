@@ -5,7 +5,7 @@
 #include "cursor.h"
 
 void changes_watch(void);
-/* The next host asks again for what it wants to be told. */
+/* The next host requests its watches again. */
 void changes_restart(void);
 
 int handle_watch(uint32_t request, struct cursor *payload);

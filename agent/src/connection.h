@@ -8,7 +8,7 @@
 void connection_watch(void);
 /* Closes the connections of a host that no longer exists. */
 void connection_restart(void);
-/* Whether a program inside may have one more, and the host can be told. */
+/* Whether a program inside may have one more, and the host can be informed. */
 bool connection_may_accept(void);
 void connection_accepted(int fd, uint16_t port);
 

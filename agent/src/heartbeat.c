@@ -1,4 +1,4 @@
-/* Dead man's switch: a host that has gone silent may have lost the sandbox to another one. */
+/* Dead man's switch: a silent host may have lost the sandbox to another one. */
 #include "heartbeat.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* Whose rights an operation has. */
+/* The rights of an operation. */
 #include "identity.h"
 
 #include <errno.h>

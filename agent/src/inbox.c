@@ -33,7 +33,7 @@ static uint32_t peek_u32(const struct buffer *source, size_t at) {
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* An oversized frame is answered from its header and then dropped as it comes. */
+/* An oversized frame is answered from its header; its bytes are dropped. */
 static bool skip(void) {
     size_t available = buffer_size(&arrived);
     size_t skipped = available < skip_left ? available : skip_left;
@@ -68,7 +68,7 @@ static bool postpone(const uint8_t *frame, size_t size) {
     return true;
 }
 
-/* A host that went away in the middle of a frame is followed by one that begins with RESYNC: what came before is dropped. */
+/* A host that ended in the middle of a frame is followed by one that begins with RESYNC: earlier bytes are dropped. */
 static bool resync_ahead(void) {
     if (!resync_possible()) return false;
     size_t available = buffer_size(&arrived);

@@ -12,7 +12,7 @@
 #include "terminal.h"
 #include "watch.h"
 
-/* Of all processes together, so that a confused host cannot fill the sandbox's memory. */
+/* The limit of all processes together, so that a confused host cannot fill the sandbox's memory. */
 #define WAITING_MAXIMUM 33554432u
 
 static size_t waiting_in_all(void) {

@@ -1,7 +1,7 @@
 /*
- * Ctrl+C, Ctrl+\ and Ctrl+Z. Linux discards what was typed before one of them and has not been read. gVisor keeps it: a
- * line that nobody reads holds the signal up for ever, and the rest of a line becomes the beginning of the next one; with
- * runsc of 2024 so does the character itself. Where a trial shows that, it is done here what Linux does.
+ * Ctrl+C, Ctrl+\ and Ctrl+Z. Linux discards typed input before one of them that was not read yet. gVisor keeps it: a
+ * line that nobody reads delays the signal forever, and the rest of a line becomes the beginning of the next one; with
+ * runsc of 2024 so does the character itself. Where a trial shows that, the agent discards the input as Linux does.
  */
 #include "interrupt.h"
 
@@ -36,7 +36,7 @@ static enum kept try_terminal(int master, int slave) {
     }
 }
 
-/* What the kernel keeps of a line when a signal is typed. */
+/* The part of a line that the kernel keeps when a signal is typed. */
 static enum kept kept_at_signal(void) {
     static enum kept known;
     int master, slave;
@@ -77,7 +77,7 @@ void interrupt_note_end(struct process *process) {
     if (process->typed_ends < PIECE) process->typed_ends++;
 }
 
-/* False when there may be more. An end of file that was typed looks like the end of all, and like nothing at hand. */
+/* False when there may be more. A typed end of file looks like the end of the input, and like no input at all. */
 static bool forget_lines(struct process *process, int slave) {
     uint8_t forgotten[PIECE];
     for (unsigned count = 0; count < READS_AT_ONCE; count++) {

@@ -90,7 +90,7 @@ static int child(void *argument) {
     if (launch->terminal && ioctl(0, TIOCSCTTY, 0) != 0) fail(report_fd, STEP_SETUP, errno);
     /* Set-user-ID programs of the root filesystem must not lead back to root, unless root is allowed. */
     if (!launch->gains) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    /* Who is root, or may become it. */
+    /* For root, and for users who may become root. */
     int error = launch->gains || launch->identity.uid == 0 ? identity_limit() : 0;
     if (error == 0) error = identity_become(&launch->identity);
     if (error != 0) fail(report_fd, STEP_IDENTITY, error);

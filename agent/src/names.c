@@ -77,7 +77,7 @@ int handle_file_link(uint32_t request, struct cursor *payload) {
     return error;
 }
 
-/* The kernel drops the set-group-ID bit when whoever sets it has neither the file's group nor CAP_FSETID, which the agent has not: it
+/* The kernel drops the set-group-ID bit when its setter has neither the file's group nor CAP_FSETID, which the agent has not: it
    takes on the group for the moment. */
 static int change_mode_in_group(const char *path, uint32_t mode, gid_t group) {
     bool other = (mode & S_ISGID) != 0 && group != getegid();

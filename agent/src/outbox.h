@@ -19,7 +19,7 @@ void reply_error(uint32_t request, int error, const char *about);
 
 size_t outbox_size(void);
 bool outbox_has_room_for_events(void);
-/* Holding keeps replies back; the end of it sends them, or drops them when the host that asked is gone. */
+/* Holding keeps replies back; its end sends them, or drops them when their host has disconnected. */
 void outbox_hold(void);
 void outbox_release(bool send);
 void outbox_watch(void);

@@ -16,7 +16,7 @@
 #include "utf8.h"
 #include "watch.h"
 
-/* More than the kernel buffers for a terminal; bounds what is read on behalf of a leader whose children go on writing. */
+/* More than the kernel buffers for a terminal; bounds the reads for a leader whose children keep writing. */
 #define TERMINAL_DRAIN 262144u
 
 static uint8_t stream_number(const struct process *process, const struct stream *stream) {

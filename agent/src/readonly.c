@@ -19,7 +19,7 @@
 #endif
 #define ATTRIBUTE_READ_ONLY 1u
 
-/* As in linux/mount.h, which does not get on with sys/mount.h. */
+/* As in linux/mount.h, which conflicts with sys/mount.h. */
 struct attributes {
     uint64_t set, clear, propagation, user_namespace;
 };
@@ -38,7 +38,7 @@ static int seal(const char *folder) {
 }
 
 int run_read_only(char **arguments) {
-    /* What the host unmounts later is unmounted here too; what is mounted here stays here. */
+    /* Later unmounts on the host apply here too; mounts made here stay here. */
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) return failed("folders");
     for (; *arguments != NULL && strcmp(*arguments, "--") != 0; arguments++) {
         int error = seal(*arguments);

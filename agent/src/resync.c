@@ -1,4 +1,4 @@
-/* RESYNC: another host takes over the pipes of one that went away, maybe in the middle of a frame. */
+/* RESYNC: another host takes over the pipes of one that has ended, maybe in the middle of a frame. */
 #include "resync.h"
 
 #include <errno.h>

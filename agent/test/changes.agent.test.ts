@@ -23,7 +23,7 @@ const changes = (agent: TestAgent) =>
 const named = (agent: TestAgent, name: string) =>
   changes(agent).flatMap(([, flags, of]) => (of === name ? [flags] : []));
 
-test("a watch tells what happens to the names in a folder", async () => {
+test("a watch reports changes of names in a folder", async () => {
   const agent = await startAgent();
   const number = await watch(agent);
   await writeFile(join(folder, "a"), "x");
@@ -38,7 +38,7 @@ test("a watch tells what happens to the names in a folder", async () => {
   expect(new Set(changes(agent).map(([watched]) => watched))).toEqual(new Set([number]));
 });
 
-test("a folder has one number, and is told until each of its watches has ended", async () => {
+test("a folder has one number, and is reported until each of its watches has ended", async () => {
   const agent = await startAgent();
   const number = await watch(agent);
   expect(await watch(agent, `${folder}/.`)).toBe(number);
@@ -72,7 +72,7 @@ test("a file, a missing folder and a cut payload are refused", async () => {
   await expect(agent.call(Type.unwatch, u32(0))).rejects.toMatchObject({ errno: 22 });
 });
 
-test("a new host is told nothing that the last one watched", async () => {
+test("a new host gets no changes of folders that the previous host watched", async () => {
   const agent = await startAgent();
   const number = await watch(agent);
   await agent.call(Type.restored, u64(1), str(""), str(""));
@@ -91,7 +91,7 @@ test("changes wait while the agent is quiesced", async () => {
   expect(named(agent, "inner")).toEqual([1 | 32]);
 });
 
-test("an attribute is removed, also one that is not there", async () => {
+test("an attribute is removed, even if it is missing", async () => {
   const agent = await startAgent();
   const path = join(folder, "file");
   await writeFile(path, "");

@@ -28,7 +28,7 @@ const received = (agent: TestAgent) => Buffer.concat(data(agent).map((event) => 
 const closed = (agent: TestAgent) =>
   agent.events.find((event) => event.type === Type.connectionClosed)?.payload.readUInt32LE(4);
 
-test("bytes go both ways, and an orderly end on both sides closes", async () => {
+test("bytes flow in both directions, and an orderly end on both sides closes the connection", async () => {
   const agent = await startAgent();
   const port = await listen((socket) => {
     socket.on("data", (bytes) => socket.write(bytes.toString().toUpperCase()));
@@ -47,7 +47,7 @@ test("bytes go both ways, and an orderly end on both sides closes", async () => 
   expect(await agent.failure(Type.connectionWrite, u32(id), Buffer.from("x"))).toBe(107);
 });
 
-test("the window bounds what is sent to the host", async () => {
+test("the window limits the bytes that are sent to the host", async () => {
   const agent = await startAgent();
   const id = await connect(agent, await listen((socket) => socket.write(Buffer.alloc(3_000_000, "z"))));
   let limit = 0;
@@ -60,7 +60,7 @@ test("the window bounds what is sent to the host", async () => {
   }
 });
 
-test("a slow peer holds the reply back; a second write meanwhile is EBUSY", async () => {
+test("a slow peer delays the reply; a second write meanwhile is EBUSY", async () => {
   const agent = await startAgent();
   let peer: Socket | undefined;
   const port = await listen((socket) => (peer = socket.pause()));
@@ -87,7 +87,7 @@ test("a slow peer holds the reply back; a second write meanwhile is EBUSY", asyn
   await agent.until("all bytes", () => size === 20_000_000);
 });
 
-test("refused, reset and closed by the host", async () => {
+test("connections that are refused, reset or closed by the host report it", async () => {
   const agent = await startAgent();
   expect(await agent.failure(Type.connect, u16(1))).toBe(111);
   expect(await agent.failure(Type.connect, u16(0))).toBe(22);
@@ -111,7 +111,7 @@ test("refused, reset and closed by the host", async () => {
   await agent.until("the reset", () => closed(agent) === 104);
 });
 
-test("connections rest while quiesced and are closed by RESTORED", async () => {
+test("connections pause while quiesced and are closed by RESTORED", async () => {
   const agent = await startAgent();
   let over = false;
   const port = await listen((socket) => {
@@ -134,7 +134,7 @@ test("connections rest while quiesced and are closed by RESTORED", async () => {
   expect(await agent.failure(Type.connectionClose, u32(id))).toBe(107);
 });
 
-test("256 connections at most", async () => {
+test("at most 256 connections are open", async () => {
   const agent = await startAgent();
   const port = await listen(() => {});
   await Promise.all(Array.from({ length: 256 }, () => connect(agent, port)));

@@ -6,7 +6,7 @@ import { agentBinary } from "./support/build.ts";
 
 const start = () => spawn(agentBinary, ["divert", "test"], { env: {}, stdio: ["ignore", "ignore", "inherit", "ipc"] });
 
-test("the helper for redirected connections closes those that nobody redirected, and ends with its server", async () => {
+test("the helper closes connections that nobody redirected, and ends with its server", async () => {
   const helper = start();
   const [{ port }] = (await once(helper, "message")) as [{ port: number }];
   const passed: unknown[] = [];

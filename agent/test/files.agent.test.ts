@@ -61,7 +61,7 @@ async function listAll(agent: TestAgent, path: Buffer) {
   return entries;
 }
 
-test("write, append, truncate, exclusive, at an offset; read back", async () => {
+test("files are written, appended, truncated, created exclusively and at an offset, and read back", async () => {
   const agent = await startAgent();
   await write(agent, "f", "hello world");
   expect(lstatSync(join(folder, "f")).mode & 0o7777).toBe(0o640);
@@ -96,7 +96,7 @@ test("write, append, truncate, exclusive, at an offset; read back", async () => 
   expect(await agent.failure(Type.fileRead, user, u64(2n ** 63n), u32(1), at("large"))).toBe(22);
 });
 
-test("stat shows the thing itself, symlinks included", async () => {
+test("stat describes the file itself, also for symlinks", async () => {
   const agent = await startAgent();
   const stat = async (path: Buffer) => takeEntry(new Reader(await agent.call(Type.fileStat, user, path)));
   await write(agent, "f", "12345");
@@ -118,7 +118,7 @@ test("stat shows the thing itself, symlinks included", async () => {
   expect(await stat(str("/dev/null"))).toMatchObject({ kind: "c" });
 });
 
-test("a folder of thousands is listed in pages", async () => {
+test("a folder with thousands of files is listed in pages", async () => {
   const agent = await startAgent();
   for (let index = 0; index < 4500; index++) writeFileSync(join(folder, `file-with-a-rather-long-name-${index}`), "");
   symlinkSync("x".repeat(3000), join(folder, "link"));
@@ -129,7 +129,7 @@ test("a folder of thousands is listed in pages", async () => {
   expect(await agent.failure(Type.fileList, user, u32(0), at("file-with-a-rather-long-name-1"))).toBe(20);
 });
 
-test("mkdir, rename, symlink, set", async () => {
+test("mkdir, rename, symlink and set work", async () => {
   const agent = await startAgent();
   const mkdir = (name: string, parents: number, mode = 0o750) =>
     [Type.fileMkdir, user, u8(parents), u32(mode), at(name)] as const;
@@ -158,7 +158,7 @@ test("mkdir, rename, symlink, set", async () => {
   if (isRoot) await agent.call(...set(7, "a/b", root));
 });
 
-test("a second name for a file; links are not followed", async () => {
+test("a hard link adds a name to a file; links are not followed", async () => {
   const agent = await startAgent();
   await write(agent, "f", "x");
   symlinkSync("f", join(folder, "s"));
@@ -181,7 +181,7 @@ test("a second name for a file; links are not followed", async () => {
   expect(await agent.failure(...link(at("f"), str("relative")))).toBe(22);
 });
 
-test("extended attributes of the user, and no others", async () => {
+test("user attributes are readable and writable, others are not", async () => {
   const agent = await startAgent();
   await write(agent, "f", "x");
   const set = (name: string, value: Buffer, file = "f", as = user) =>
@@ -210,7 +210,7 @@ test("extended attributes of the user, and no others", async () => {
   expect(await agent.failure(Type.fileAttributes, user, at("nothing"))).toBe(2);
 });
 
-test("remove takes files, links, empty folders and, when asked, whole trees without following links", async () => {
+test("remove deletes files, links, empty folders and, on request, whole trees without following links", async () => {
   const agent = await startAgent();
   const remove = (recursive: number, path: Buffer, as = user) => [Type.fileRemove, as, u8(recursive), path] as const;
   mkdirSync(join(folder, "outside"));
@@ -237,7 +237,7 @@ test("remove takes files, links, empty folders and, when asked, whole trees with
   expect(await agent.failure(...remove(1, str(`${folder}/.`)))).toBe(22);
 });
 
-test("a tree of any depth is removed while the agent serves others", async () => {
+test("a tree of any depth is removed while the agent serves other requests", async () => {
   const agent = await startAgent();
   execFileSync(
     "python3",
@@ -251,7 +251,7 @@ test("a tree of any depth is removed while the agent serves others", async () =>
   expect(existsSync(join(folder, "deep"))).toBe(false);
 });
 
-test("hostile paths are refused, and nothing that could block is opened", async () => {
+test("hostile paths are refused, and no file that could block is opened", async () => {
   const agent = await startAgent();
   execFileSync("mkfifo", [join(folder, "fifo")]);
   if (isRoot) chmodSync(join(folder, "fifo"), 0o666);
@@ -272,13 +272,13 @@ test("hostile paths are refused, and nothing that could block is opened", async 
   expect(await agent.failure(Type.fileRemove, user, u8(1), str("/a".repeat(100_000)))).toBe(36);
 });
 
-test("a limit on the size of files is an error, not the end of the agent", async () => {
+test("a file size limit is an error, and the agent keeps running", async () => {
   const agent = await startAgent(["prlimit", "--fsize=100000", agentBinary]);
   expect(await writeFailure(agent, "f", 1, 0o600, 200_000)).toBe(27);
   await write(agent, "f", "fits");
 });
 
-test.skipIf(!isRoot)("file requests have the rights they ask for, and give them back", async () => {
+test.skipIf(!isRoot)("file requests have the requested rights, and drop them afterwards", async () => {
   const agent = await startAgent();
   writeFileSync(join(folder, "secret"), "s", { mode: 0o600 });
   mkdirSync(join(folder, "locked/in"), { recursive: true });

@@ -59,7 +59,7 @@ test("a NUL inside a str, and counts that promise too much, are EBADMSG", async 
   expect(await agent.failure(Type.spawn, ...head, list(["true\0"]), list([]))).toBe(74);
 });
 
-test("a frame that is too long is skipped, in whatever pieces it comes", async () => {
+test("a frame that is too long is skipped, in whatever pieces it arrives", async () => {
   const agent = await startAgent();
   expect(await agent.failure(Type.ping, Buffer.alloc(1_048_572))).toBe(90);
   expect((await agent.call(Type.ping, Buffer.alloc(1_048_571))).length).toBe(1_048_571);

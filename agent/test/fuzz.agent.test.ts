@@ -72,7 +72,7 @@ test.each([0, 1, 2, 3])(
       () => [Type.listen, [u16(pick(2) * (30_000 + pick(30_000)))]],
       () => [Type.processTable, []],
     ];
-    // Mutation may turn a path into another: requests that change files are only ever sent as they are.
+    // Mutation may turn a path into another: requests that change files are sent unmutated.
     const harmless = (type: number) => type < Type.fileWrite || type > Type.fileSetAttribute;
     try {
       for (let batch = 0; batch < 40; batch++) {
@@ -86,7 +86,7 @@ test.each([0, 1, 2, 3])(
               payload[pick(Math.min(payload.length, 64))] = pick(256);
           if (way === 1) payload = payload.subarray(0, pick(payload.length + 1));
           if (way === 2 && harmless(type)) payload = Buffer.concat([payload, Buffer.alloc(pick(9), pick(256))]);
-          // Frames of no type at all, now and then one that is too long.
+          // Frames without a valid type; some are too long.
           const odd = way === 3 && pick(4) === 0;
           const random = Buffer.from(Array.from({ length: pick(60) }, () => pick(256)));
           frames.push(

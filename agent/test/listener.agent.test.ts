@@ -54,7 +54,7 @@ test("a program inside reaches the host through a port that the agent opens", as
   await agent.until("the end", () => agent.events.some((event) => event.type === Type.connectionClosed));
 });
 
-test("a number is opened once, and a port that a program has is refused", async () => {
+test("a port is opened once, and a port that a program uses is refused", async () => {
   const agent = await startAgent();
   const wanted = await freePort();
   expect(await listen(agent, wanted)).toBe(wanted);
@@ -71,7 +71,7 @@ test("a number is opened once, and a port that a program has is refused", async 
   expect(await agent.failure(Type.listen, u16(await freePort()))).toBe(11);
 });
 
-test("RESTORED closes connections, and the port waits for the next host to ask for it", async () => {
+test("RESTORED closes connections, and the port waits until the next host requests it", async () => {
   const agent = await startAgent();
   const port = await listen(agent);
   const before = dial(port);
@@ -89,7 +89,7 @@ test("RESTORED closes connections, and the port waits for the next host to ask f
   await agent.until("the connection that waited", () => accepted(agent).length === 2);
 });
 
-test("programs leave the host room for connections of its own", async () => {
+test("programs leave room for connections of the host", async () => {
   const agent = await startAgent();
   const port = await listen(agent);
   const all = Array.from({ length: 200 }, () => dial(port));

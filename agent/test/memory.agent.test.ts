@@ -8,13 +8,13 @@ import { Type, str, u32, u64, u8 } from "./support/wire.ts";
 
 const PIECE_BYTES = 262_144;
 
-/** Of the agent itself, without what is the program's file. */
+/** The memory of the agent itself, without the pages of its program file. */
 function memoryKb(pid: number | undefined): number {
   const line = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
   return Number(line?.[1]);
 }
 
-test("each time that it is quiesced, the agent has given back the memory of large requests and replies", async () => {
+test("whenever it is quiesced, the agent has released the memory of large requests and replies", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sandboxer-agent-memory-"));
   try {
     const path = join(folder, "large");
@@ -26,10 +26,10 @@ test("each time that it is quiesced, the agent has given back the memory of larg
         agent.call(Type.fileRead, u8(isRoot ? 1 : 0), u64((number % 4) * PIECE_BYTES), u32(PIECE_BYTES), str(path)),
       );
       for (const piece of pieces) expect((await piece).length).toBe(PIECE_BYTES);
-      // glibc would keep from then on what is smaller than this was.
+      // From then on, glibc would keep smaller blocks.
       if (round === 1) await agent.call(Type.ping, Buffer.alloc(900_000));
       await agent.call(Type.quiesce);
-      // It frees what it has sent just behind that.
+      // The agent frees the reply right after it was sent.
       await agent.until("its memory back", () => memoryKb(agent.child.pid) < before + 300);
       await agent.call(Type.resume);
     }

@@ -7,7 +7,7 @@ import { meanwhile } from "../../test/kit/meanwhile.ts";
 const residentKb = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 
-test("both streams share one log with offsets, and EXIT tells its end", async () => {
+test("both streams share one log with offsets, and EXIT reports its end", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell("printf out; sleep 0.05; printf err >&2; sleep 0.05; printf more; exit 7");
   expect(await agent.exit(id)).toEqual({ code: 7, signal: 0, end: 10 });
@@ -18,7 +18,7 @@ test("both streams share one log with offsets, and EXIT tells its end", async ()
   ]);
 });
 
-test("nothing is sent beyond the limit, and each byte once", async () => {
+test("nothing is sent beyond the limit, and each byte is sent once", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell("printf 0123456789", { open: false });
   expect((await agent.exit(id)).end).toBe(10);
@@ -31,7 +31,7 @@ test("nothing is sent beyond the limit, and each byte once", async () => {
   await agent.untilText(id, "0123456789");
 });
 
-test("seek goes back, clamps to the oldest byte, and refuses offsets that do not exist yet", async () => {
+test("a seek goes back, stops at the oldest byte, and refuses offsets that do not exist yet", async () => {
   const agent = await startAgent();
   const { id } = await agent.spawn(["head", "-c", "600000", "/dev/zero"]);
   const { end } = await agent.exit(id);
@@ -51,7 +51,7 @@ test("seek goes back, clamps to the oldest byte, and refuses offsets that do not
   expect(await agent.failure(Type.window, u32(99), u8(0), u64(0), u64(0), u64(0))).toBe(3);
 });
 
-test("a printer of a gigabyte without a reader blocks and costs the agent no memory", async () => {
+test("a program that prints a gigabyte without a reader blocks and costs the agent no memory", async () => {
   const agent = await startAgent();
   const before = residentKb(agent.child.pid as number);
   const { id } = await agent.shell("yes | head -c 1000000000", { open: false });
@@ -83,7 +83,7 @@ test("a host that does not read costs the agent no memory", async () => {
   await agent.signal(id, 9, 1);
 });
 
-test("characters are not split between chunks, and broken ones do not hold anything up", async () => {
+test("characters are not split between chunks, and invalid ones do not delay output", async () => {
   const agent = await startAgent();
   const script = String.raw`printf 'a\342'; sleep 0.1; printf E >&2; sleep 0.1; printf '\202\254b\360\237'; sleep 0.1; printf '\230\200'; sleep 0.1; printf '\377\300x'; sleep 0.1; printf '\342\202'`;
   const { id } = await agent.shell(script);
@@ -134,7 +134,7 @@ test("a long text of wide characters arrives complete, in chunks of complete cha
   ).toBe(true);
 });
 
-test("streams that take turns byte by byte are bounded too, and continue when acknowledged", async () => {
+test("streams that alternate byte by byte are bounded too, and continue when acknowledged", async () => {
   const agent = await startAgent();
   const script =
     "$|=1; for (1..9000) { syswrite(STDOUT,'a'); syswrite(STDERR,'b'); select(undef,undef,undef,0.0001) if $_%50==0 }";

@@ -7,7 +7,7 @@ import { type TestAgent, isRoot, startAgent } from "./support/agent.ts";
 import { agentBinary } from "./support/build.ts";
 import { Type, str, u32, u64, u8 } from "./support/wire.ts";
 
-// PID 1 of its own namespaces, in a root folder of its own: nothing of the machine can be written to.
+// PID 1 of its own namespaces, in a root folder of its own: nothing of the machine is writable.
 const script = `set -e
 root=$1
 mount -t tmpfs none $root
@@ -66,7 +66,7 @@ test.skipIf(unavailable)("RESTORED gives the copy its own identity and runs the 
   expect(agent.text(id)).toBe("copy-of-it\n");
   await expect.poll(() => read(agent, "/workspace/hook").catch(() => "")).toBe("12 1000 /workspace\n");
   expect(hostname()).toBe(before);
-  // A hook that cannot run is a log line, and so is a folder that somebody else has put in the way.
+  // A hook that cannot run is only logged, and so is a folder that is in the way.
   await agent.call(
     Type.fileSet,
     u8(0),
@@ -98,7 +98,7 @@ test.skipIf(unavailable)("root needs a host that names its groups, and cannot ad
   await agent.ping();
 });
 
-test.skipIf(unavailable)("USER says whose files and whose hook it is", async () => {
+test.skipIf(unavailable)("USER sets the owner of files and of the hook", async () => {
   const agent = await start();
   const user = (uid: number, groups: number[], folder: string): Promise<Buffer> =>
     agent.call(Type.user, u32(uid), u32(uid), u32(groups.length), ...groups.map(u32), str(folder));
@@ -113,7 +113,7 @@ test.skipIf(unavailable)("USER says whose files and whose hook it is", async () 
   await user(0, [], "/");
   await write(agent, "/etc/roots", "", 0o600);
   expect(await read(agent, "/etc/roots")).toBe("");
-  // Nothing changes by a request that is not whole.
+  // An incomplete request changes nothing.
   for (const parts of [
     [u32(1)],
     [u32(1), u32(1), u32(2), u32(3), str("/")],
@@ -135,14 +135,14 @@ test.skipIf(unavailable)("spawned processes can neither be root nor reach the ag
   await agent.ping();
 });
 
-test.skipIf(unavailable)("everything but the agent is signalled, frozen and shown", async () => {
+test.skipIf(unavailable)("all processes except the agent are signalled, frozen and shown", async () => {
   const agent = await start();
   const { id } = await agent.shell("setsid sleep 81 & sleep 82");
-  // All have begun: a shell that waits for a program's begin stops only after that.
+  // All have started: a shell that waits for a program to start stops only after that.
   const names = async (): Promise<string[]> => (await agent.processTable()).map(({ command }) => command);
   await expect.poll(names).toEqual([expect.stringMatching(/^sh /), "sleep 81", "sleep 82"]);
   expect((await agent.call(Type.freeze)).readUInt32LE()).toBe(3);
-  // Who is in the middle of a read from a slow disk stops when that is over.
+  // A process that reads from a slow disk stops when the read is done.
   const states = async (): Promise<string[]> => (await agent.processTable()).map((entry) => entry.state);
   await expect.poll(states).toEqual(["T", "T", "T"]);
   await agent.call(Type.thaw);

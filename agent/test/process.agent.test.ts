@@ -18,7 +18,7 @@ const spawnPayload = (flags: number, key: string, folder: string, parameters: st
 ];
 const alive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
-test("READY comes first, HELLO tells version and generation", async () => {
+test("READY comes first, HELLO has the version and the generation", async () => {
   const agent = await startAgent();
   expect(agent.events[0]).toMatchObject({ type: Type.ready, payload: u32(1) });
   expect((await agent.hello()).toString("hex")).toBe("010000000000000000000000");
@@ -77,7 +77,7 @@ test("a known key starts nothing", async () => {
   expect((await agent.shell("true", { key: "job" })).existed).toBe(false);
 });
 
-test("FORGET wants an exited process", async () => {
+test("FORGET needs an exited process", async () => {
   const agent = await startAgent();
   const { id } = await agent.spawn(["cat"]);
   expect(await agent.failure(Type.forget, u32(id))).toBe(16);
@@ -88,7 +88,7 @@ test("FORGET wants an exited process", async () => {
   expect(await agent.processes()).toEqual([]);
 });
 
-test("256 processes are kept; those whose output was acknowledged make room", async () => {
+test("256 processes are kept; acknowledged ones make room", async () => {
   const agent = await startAgent();
   const first = await agent.spawn(["true"], { input: false });
   const second = await agent.spawn(["echo", "unread"], { input: false, open: false });
@@ -104,7 +104,7 @@ test("256 processes are kept; those whose output was acknowledged make room", as
   await agent.spawn(["cat"]);
 });
 
-test("the exit does not wait for a child that holds the pipe, and the child lives on unblocked", async () => {
+test("the exit does not wait for a child that holds the pipe, and the child keeps running unblocked", async () => {
   const agent = await startAgent();
   const folder = mkdtempSync(join(tmpdir(), "agent-"));
   chmodSync(folder, 0o777);
@@ -121,7 +121,7 @@ test("the exit does not wait for a child that holds the pipe, and the child live
   rmSync(folder, { recursive: true });
 });
 
-test("all that was in the pipe at the exit is logged", async () => {
+test("everything that was in the pipe at the exit is logged", async () => {
   const agent = await startAgent();
   for (let round = 0; round < 20; round++) {
     const { id } = await agent.shell("head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2");
@@ -136,7 +136,7 @@ test("orphans are reaped", async () => {
   await expect.poll(() => agent.processTable()).toEqual([]);
 });
 
-test("signals reach the leader or the group; also what is left of it", async () => {
+test("signals reach the leader or the group, also the rest of a group", async () => {
   const agent = await startAgent();
   const leader = await agent.shell("trap 'echo got; exit 3' USR1; echo ready; while :; do sleep 0.02; done");
   await agent.untilText(leader.id, "ready");
@@ -160,7 +160,7 @@ test("signals reach the leader or the group; also what is left of it", async () 
   expect(await agent.failure(Type.signal, u32(12345), u32(9), u8(0))).toBe(3);
 });
 
-test("scope 2 reaches everything but the agent", async () => {
+test("scope 2 reaches all processes except the agent", async () => {
   const agent = await startAgent();
   const one = await agent.shell("setsid sleep 63 & sleep 64");
   const two = await agent.spawn(["cat"]);
@@ -170,13 +170,13 @@ test("scope 2 reaches everything but the agent", async () => {
   await agent.ping();
 });
 
-test("the process table shows what runs", async () => {
+test("the process table shows running processes", async () => {
   const agent = await startAgent();
   const { pid } = await agent.spawn(["sleep", "65"]);
   const [entry] = await agent.processTable();
   expect(entry).toMatchObject({ pid, parent: agent.child.pid, command: "sleep 65" });
   expect("SRD").toContain(entry?.state);
   if (isRoot) expect(entry?.uid).toBe(1000);
-  // One that has just begun may have nothing in memory yet, or nothing that the kernel has counted.
+  // A process that has just started may have no memory yet, or none that the kernel has counted.
   await expect.poll(async () => (await agent.processTable())[0]?.resident).toBeGreaterThan(10_000);
 });

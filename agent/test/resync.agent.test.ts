@@ -17,7 +17,7 @@ async function start(): Promise<TestAgent> {
 const resynced = (agent: TestAgent): Promise<unknown> =>
   agent.until("RESYNCED", () => agent.events.find(({ type }) => type === Type.resynced));
 
-test("a frame that was cut off is dropped, what ran runs on, and windows start again", async () => {
+test("a cut frame is dropped, processes keep running, and windows start again", async () => {
   const folder = await mkdtemp(join(tmpdir(), "agent-resync-"));
   const agent = await start();
   const { id } = await agent.shell("echo before; read line; echo got $line", { key: "kept" });
@@ -45,7 +45,7 @@ test("a frame that was cut off is dropped, what ran runs on, and windows start a
   await rm(folder, { recursive: true });
 });
 
-test("a stream that has lost its shape is followed again from RESYNC on", async () => {
+test("a malformed stream is followed again from RESYNC on", async () => {
   const agent = await start();
   const rubbish = [Buffer.alloc(4), u32(0xffff_ffff), Buffer.from("xy"), u32(2 ** 20 - 1)];
   for (const bytes of rubbish) {
@@ -57,7 +57,7 @@ test("a stream that has lost its shape is followed again from RESYNC on", async 
   }
 });
 
-test("another token changes nothing, inside of a frame or as one", async () => {
+test("another token changes nothing, inside a frame or as a frame", async () => {
   const agent = await start();
   const wrong = frame(Type.resync, 0, Buffer.from(TOKEN.replace("0", "1")));
   expect(await agent.failure(Type.resync, Buffer.from(TOKEN.replace("0", "1")))).toBe(1);

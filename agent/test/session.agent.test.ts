@@ -8,7 +8,7 @@ const restored = (agent: TestAgent, generation: number) =>
   agent.call(Type.restored, u64(generation), str("name"), str("id"), Buffer.from("entropy"));
 const loop = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done";
 
-/** Until nothing has changed for many turns of the loop: what is still on its way arrives before. */
+/** Until nothing has changed for many turns of the loop: data in flight arrives before. */
 async function untilStill(read: () => string): Promise<void> {
   for (let before: string | undefined; before !== read(); await meanwhile(300)) before = read();
 }
@@ -35,7 +35,7 @@ test("when quiesced, the agent is silent while processes keep running; RESUME co
   expect(numbers).toEqual(numbers.map((_, index) => index + 1));
 });
 
-test("too many requests while quiesced are refused, and windows that were opened meanwhile count", async () => {
+test("too many requests while quiesced are refused, and windows that were opened meanwhile are kept", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell("printf 0123456789", { open: false });
   await agent.exit(id);
@@ -49,7 +49,7 @@ test("too many requests while quiesced are refused, and windows that were opened
   expect(errors).toEqual([74, 74, 74, 74, 16, 16]);
 });
 
-test("RESTORED closes windows, forgets owed replies and tells the generation from then on", async () => {
+test("RESTORED closes windows, drops pending replies and changes the reported generation", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell(loop);
   const slow = await agent.shell("sleep 0.4; cat | wc -c", { key: "slow" });
@@ -75,11 +75,11 @@ test("RESTORED closes windows, forgets owed replies and tells the generation fro
   expect(answered).toBe(false);
 });
 
-test("FREEZE stops what runs and THAW continues it, but not what its user had stopped", async () => {
+test("FREEZE stops running processes and THAW continues them, except those that their user had stopped", async () => {
   const agent = await startAgent();
   const running = await agent.shell(loop);
   await agent.untilText(running.id, "3\n");
-  // One process: a shell that is stopped while it starts another one is in the state D, and so is one that runs.
+  // A single process: a shell that is stopped while it starts another one is in state D, like a running one.
   const stopped = await agent.spawn(["sleep", "600"]);
   await agent.signal(stopped.id, 19, 1);
   const stateOf = async (pid: number) => (await agent.processTable()).find((entry) => entry.pid === pid)?.state;
@@ -95,7 +95,7 @@ test("FREEZE stops what runs and THAW continues it, but not what its user had st
   await agent.call(Type.thaw);
 });
 
-test("an interactive shell takes no notice of a freeze", async () => {
+test("an interactive shell does not notice a freeze", async () => {
   const agent = await startAgent();
   const { id } = await agent.spawn(["bash", "--norc", "-i"], {
     terminal: true,
@@ -121,7 +121,7 @@ test("the dead man's switch stops everything until the next frame", async () => 
   await agent.until("the switch", () => agent.stderr.includes("stopping every process"));
   await untilStill(() => agent.text(id));
   const before = agent.text(id);
-  // A frame like any other, which turns the switch off.
+  // Any frame turns the switch off.
   await agent.hello(0);
   await agent.until("progress", () => agent.text(id) !== before);
   expect((await agent.processTable()).find((entry) => entry.pid === pid)?.state).not.toBe("T");
@@ -129,7 +129,7 @@ test("the dead man's switch stops everything until the next frame", async () => 
   expect(agent.stderr.match(/stopping every/g)?.length).toBe(1);
 });
 
-test("a freeze by the host outlasts the switch", async () => {
+test("a freeze by the host outlasts the dead man's switch", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell(loop);
   await agent.untilText(id, "3\n");
@@ -143,13 +143,13 @@ test("a freeze by the host outlasts the switch", async () => {
   await agent.until("progress", () => agent.text(id) !== before);
 });
 
-test("end of file ends the agent and what it has started", async () => {
+test("end of file ends the agent and its processes", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell("setsid sleep 71 & echo $!; sleep 72");
   await agent.untilText(id, "\n");
   const pid = Number(agent.text(id));
   await agent.end();
-  // It may stay a zombie for a while, as init pleases.
+  // It may stay a zombie for a while: init decides.
   await expect
     .poll(() => (existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2] : "Z"))
     .toBe("Z");

@@ -16,7 +16,7 @@ test("a terminal has a size, belongs to its user and is the controlling one", as
   expect(agent.outputs(id).every((output) => output.stream === 1)).toBe(true);
 });
 
-test("RESIZE is seen at once, with the signal", async () => {
+test("RESIZE takes effect at once, with the signal", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell("trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.02; done", {
     terminal: true,
@@ -58,7 +58,7 @@ test("control characters reach the foreground job", async () => {
   expect(await agent.exit(id)).toMatchObject({ code: 0 });
 });
 
-test("control characters are bytes to a program that wants no signals", async () => {
+test("control characters are plain bytes for a program that turned signals off", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell("stty -isig -echo; echo ready; head -n 1 | od -An -c", { terminal: true });
   await agent.untilText(id, "ready");
@@ -67,7 +67,7 @@ test("control characters are bytes to a program that wants no signals", async ()
   expect(agent.text(id)).toContain("a 003 034 032   b  \\n");
 });
 
-test("a terminal that keeps its input at a signal is left to it", async () => {
+test("input of a terminal that keeps it at a signal is not discarded", async () => {
   const agent = await startAgent();
   // A signal between a fork and an exec would be taken by the shell's handler in the child.
   const script = "trap 'read -r line; echo got $line; exit' INT; stty noflsh; sh -c 'echo ready; exec sleep 1000'";

@@ -8,14 +8,14 @@ export interface LoadRequest {
   readonly kind: "http" | "websocket";
   /** `ws://127.0.0.1:PORT` */
   readonly url: string;
-  /** Of a GET. */
+  /** The path of a GET. */
   readonly path: string;
   readonly clients: number;
   readonly windows: number;
   readonly windowMs: number;
 }
 
-/** Of each window of time. */
+/** The results of each window of time. */
 export interface LoadResult {
   readonly p50: number[];
   readonly p99: number[];

@@ -12,7 +12,7 @@ const AIM: Aim = { bound: "at most", ratio: 1.15 };
 /** A pooled sandbox must beat an engine that has to start. */
 const WARM_AIM: Aim = { bound: "at most", ratio: 1 };
 
-/** Where sandboxes are created, and what each creation waits for. */
+/** The place where sandboxes are created, and what each creation waits for. */
 interface Place {
   readonly server: ServerProcess;
   readonly warm: boolean;

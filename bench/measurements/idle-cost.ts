@@ -16,7 +16,7 @@ const LEAST_MS = 10;
 
 interface Cost {
   readonly memoryMiB: number;
-  /** Of a core. */
+  /** The share of a core. */
   readonly cpuPercent: number;
 }
 

@@ -9,6 +9,7 @@ import { measureCheckpoint } from "./checkpoint.ts";
 import { measureCreate } from "./create.ts";
 import { measureDensity } from "./density.ts";
 import { measureExec } from "./exec.ts";
+import { countFleet } from "./fleet.ts";
 import { measureForks } from "./forks.ts";
 import { measureHandoff } from "./handoff.ts";
 import { measureImages } from "./images.ts";
@@ -45,4 +46,5 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   proxy: measureProxy,
   handoff: besideRaw(measureHandoff),
   requests: async (lab) => ({ requests: await countRequests(lab) }),
+  fleet: countFleet,
 };

@@ -14,7 +14,7 @@ interface Checkpoints {
   readonly times: { first: number[]; second: number[] };
 }
 
-/** The memory that the engine writes to: whatever the machine provides, or memory at hand both times. */
+/** The memory that the engine writes to: whatever the machine provides, or available memory both times. */
 type Memory = "as it comes" | "at hand";
 
 /** The cost of a second checkpoint after one percent of a process's memory changed. */

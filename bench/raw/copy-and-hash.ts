@@ -11,7 +11,7 @@ export interface CopyTimes extends Record<string, number> {
   sync: number;
 }
 
-/** One plain copy of each file of a folder, its SHA-256 and, where wanted, an fsync: one after the other. */
+/** One plain copy of each file of a folder, its SHA-256 and an optional fsync: one after the other. */
 export async function copyAndHash(from: string, to: string, options: { sync: boolean }): Promise<CopyTimes> {
   const times = { copy: 0, hash: 0, sync: 0 };
   await mkdir(to, { recursive: true });

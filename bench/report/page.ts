@@ -6,7 +6,7 @@ import { SECTIONS, type Section } from "./sections.ts";
 import { summarySection } from "./summary-section.ts";
 import { contestTable, curveTable, requestTable, table } from "./tables.ts";
 
-/** The whole page, of everything that was measured. */
+/** The whole page, with all measurements. */
 export function renderPage(results: Results): string {
   const findings = joinFindings(Object.values(results.groups));
   const lines = [

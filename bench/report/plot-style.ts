@@ -1,4 +1,4 @@
-/** Colours are chosen to be read on white and on black; text takes the colour of the page where the page can say it. */
+/** Colours are chosen to be readable on white and on black; text uses the colour of the page where possible. */
 export const PLOT_STYLE = `
   text { font: 12px system-ui, sans-serif; fill: #57606a; }
   .strong { font-weight: 600; }

@@ -9,11 +9,11 @@ export interface RunFacts {
   readonly quick: boolean;
   readonly machine: Machine;
   readonly engine: Omit<EngineFacts, "path">;
-  /** Of the others that took part. */
+  /** The versions of the other participants. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** A group of measurements, with the run that it is of. */
+/** A group of measurements, with its run. */
 export interface GroupResult extends Findings {
   readonly run: RunFacts;
   readonly seconds: number;
@@ -21,7 +21,7 @@ export interface GroupResult extends Findings {
   readonly failed?: true;
 }
 
-/** The newest of each group: what `results.json` holds, and what the page is made of. */
+/** The newest results of each group: the content of `results.json`, and the input of the page. */
 export interface Results {
   readonly format: 1;
   readonly groups: Readonly<Record<string, GroupResult>>;

@@ -3,7 +3,7 @@ import { formatAim, formatRatio } from "./format.ts";
 import { whyItLoses } from "./reasons.ts";
 import { table } from "./tables.ts";
 
-/** Which aims are met, and where the product loses, with the reason. */
+/** The aims that are met, and the losses of the product, with their reasons. */
 export function summarySection(findings: Findings): string[] {
   const contests = allContests(findings);
   return [...aims(contests), ...losses(contests)];

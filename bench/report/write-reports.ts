@@ -8,7 +8,7 @@ import { renderRatioPlot } from "./ratio-plot.ts";
 import { withNewer, type GroupResult, type Results } from "./results.ts";
 import { SECTIONS } from "./sections.ts";
 
-/** Into the folder for results and, if asked for, into the documentation: groups that were not measured now, or failed, stay. */
+/** Writes to the folder for results and, on request, to the documentation. Groups without new results stay. */
 export async function writeReports(
   measured: Readonly<Record<string, GroupResult>>,
   { outDirectory, writeDocs }: BenchArguments,

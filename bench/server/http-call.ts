@@ -18,7 +18,7 @@ export async function callServer(
   return text === "" ? {} : (JSON.parse(text) as Json);
 }
 
-/** Runs a program in a sandbox to its end; throws when it fails. */
+/** Runs a program in a sandbox to its end; throws if it fails. */
 export async function execIn(
   server: Pick<ServerProcess, "url">,
   sandboxId: string,

@@ -27,7 +27,7 @@ function kindOf({ method, headers }: SeenRequest, url: URL): RequestKind {
     return conditional ? "conditional write" : "write";
   }
   if (query.has("prefix") || query.has("list-type")) return "list";
-  // Google's API gives the facts of an object where its bytes are not asked for.
+  // Google's API returns the facts of an object unless its bytes are requested.
   return pathname.startsWith("/storage/v1/") && query.get("alt") !== "media" ? "look" : "read";
 }
 

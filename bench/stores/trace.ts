@@ -1,9 +1,9 @@
 export type RequestKind = "read" | "look" | "conditional write" | "write" | "list" | "delete";
 
-/** One request to a store, as its server or its file system gets to see it. */
+/** One request to a store, as its server or its file system receives it. */
 export interface TracedRequest {
   readonly kind: RequestKind;
-  /** As in `ObjectStore`; "" where the request does not say it. */
+  /** As in `ObjectStore`; "" if the request does not have it. */
   readonly key: string;
 }
 
@@ -19,8 +19,8 @@ export function countByKind(requests: readonly TracedRequest[]): Record<string, 
 }
 
 /**
- * Without what a server does whether or not anybody works with it: its renewals, its looks at the others, and at its own
- * bell. Whoever waits for a sandbox looks at the owner's record too; those looks follow no list.
+ * Leaves out the requests of an idle server: its renewals, its looks at the others, and at its own bell. A server that
+ * waits for a sandbox reads the owner's record too; those reads follow no list.
  */
 export function withoutHousekeeping(all: readonly TracedRequest[]): TracedRequest[] {
   const ownRecord =

@@ -8,6 +8,7 @@ const KINDS: ReadonlyMap<PropertyKey, RequestKind> = new Map<PropertyKey, Reques
   ["swapCell", "conditional write"],
   ["deleteCell", "delete"],
   ["listCells", "list"],
+  ["listMarks", "list"],
   ["stat", "look"],
   ["read", "read"],
   ["write", "write"],

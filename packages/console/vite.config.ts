@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-/** Names of assets carry a hash of their content, so that the server may let browsers keep them for ever. */
+/** Names of assets carry a hash of their content, so that the server may let browsers keep them forever. */
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
@@ -9,7 +9,7 @@ export default defineConfig({
     emptyOutDir: true,
     // Inlined as data: addresses, small files would need a wider policy for scripts and styles.
     assetsInlineLimit: 0,
-    // What is loaded later is one file each: see src/ui/fetch-part.ts.
+    // Each part that is loaded later is one file: see src/ui/fetch-part.ts.
     modulePreload: false,
     cssCodeSplit: false,
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] } } },

@@ -62,7 +62,7 @@ function answerOf({ responses }: Operation): Schema | undefined {
   return (responses["200"] ?? responses["201"])?.content?.["application/json"]?.schema;
 }
 
-/** What a list can be filtered by; the client turns the pages. */
+/** The filters of a list; the client reads all pages. */
 function queryOf({ parameters = [] }: Operation): Schema {
   const given = parameters.filter(({ in: place, name }) => place === "query" && name !== "cursor");
   const properties = given.map(

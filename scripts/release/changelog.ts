@@ -35,7 +35,7 @@ export function newestSection(changelog: string): Section {
   return { version, date, text: text.join("\n").trim() };
 }
 
-/** What is wrong with a section: entries outside an area, unknown or repeated areas, areas out of order or empty. */
+/** The problems of a section: entries outside an area, unknown or repeated areas, areas out of order or empty. */
 export function problemsOf({ text }: Section): string[] {
   const lines = text.split("\n");
   const headings = lines.filter((line) => line.startsWith("### ")).map((line) => line.slice(4));

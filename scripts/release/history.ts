@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 /** The longest subject of a commit: more is cut off where forges list commits. */
 export const MAX_SUBJECT = 72;
 
-/** Runs git in a repository and returns its output. Fails with what git said. */
+/** Runs git in a repository and returns its output. Fails with git's message. */
 export function git(root: string, ...args: readonly string[]): string {
   return execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
 }

@@ -12,6 +12,9 @@ const DEPENDENCIES = ["dependencies", "devDependencies", "peerDependencies", "op
 /** The wheel has the version of the npm packages. */
 const PYTHON_VERSION = "clients/python/src/sandboxer/_version.py";
 
+/** The chart has the version of the image that it deploys. */
+const CHART = "deploy/helm/sandboxer/Chart.yaml";
+
 /** All files that say the version, with the text they have at another one. Only files that change are listed. */
 export function filesAtVersion(root: string, version: string): Map<string, string> {
   const paths = ["package.json", ...globSync("packages/*/package.json", { cwd: root }).toSorted()];
@@ -27,6 +30,8 @@ export function filesAtVersion(root: string, version: string): Map<string, strin
   files.set("package-lock.json", written(lock));
   const python = readFileSync(join(root, PYTHON_VERSION), "utf8");
   files.set(PYTHON_VERSION, python.replace(/"[^"]*"/, `"${version}"`));
+  const chart = readFileSync(join(root, CHART), "utf8");
+  files.set(CHART, chart.replaceAll(/^(version|appVersion): .*$/gm, `$1: ${version}`));
   return new Map([...files].filter(([path, text]) => readFileSync(join(root, path), "utf8") !== text));
 }
 

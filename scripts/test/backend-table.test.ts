@@ -37,7 +37,7 @@ const stone = report("stone", { commands: ["passed", "passed"], ports: [NONE, NO
 const paper = report("paper", { commands: ["passed"], ports: ["passed"], resuming: ["passed"] });
 const PAGE = withObservations(EMPTY, [stone, paper].flatMap(observationsOf));
 
-test("rows are the parts of the contract, columns the backends, and what is lacking has its reason below", () => {
+test("rows are the parts of the contract, columns the backends, and missing features have their reason below", () => {
   const table = `| | paper | stone |
 |---|---|---|
 | commands | yes | yes |
@@ -49,20 +49,20 @@ test("rows are the parts of the contract, columns the backends, and what is lack
   expect(PAGE).toBe(EMPTY.replace("\n<!-- end", `\n${table}\n<!-- end`));
 });
 
-test("a page that says what was seen has no difference, whichever suites ran", () => {
+test("a page that matches the results has no difference, whichever suites ran", () => {
   for (const reports of [[stone, paper], [paper, stone], [stone], [paper], []]) {
     expect(differencesFrom(PAGE, reports.flatMap(observationsOf))).toEqual([]);
   }
 });
 
-test("backends that nobody looked at are named", () => {
+test("untested backends are named", () => {
   expect(columnsNotSeen(PAGE, observationsOf(paper))).toEqual(["stone"]);
   const skipped = report("stone", { commands: ["skipped"] });
   expect(columnsNotSeen(PAGE, [paper, skipped].flatMap(observationsOf))).toEqual(["stone"]);
   expect(columnsNotSeen(PAGE, [paper, stone].flatMap(observationsOf))).toEqual([]);
 });
 
-test("a difference names its row and its column, and what both say", () => {
+test("a difference names its row, its column and both values", () => {
   const seen = report("stone", { commands: ["passed"], ports: ["passed"], resuming: [{ ...STORE, reason: "Other." }] });
   expect(differencesFrom(PAGE, observationsOf(seen))).toEqual([
     'row "ports", stone: the page has "no; It has none.", the suite saw "yes"',
@@ -70,14 +70,14 @@ test("a difference names its row and its column, and what both say", () => {
   ]);
 });
 
-test("writing changes the columns that were seen, and leaves the others and the rest of the page", () => {
+test("writing changes the tested columns, and leaves the others and the rest of the page", () => {
   const again = report("paper", { commands: ["passed"], ports: [NONE], resuming: ["passed"] });
   const written = withObservations(PAGE, observationsOf(again));
   expect(written).toBe(PAGE.replace("| ports | yes |", "| ports | no (1) |"));
   expect(differencesFrom(written, [again, stone].flatMap(observationsOf))).toEqual([]);
 });
 
-test("a part that is new or missing, and a backend that is new, are differences", () => {
+test("new or missing parts, and new backends, are differences", () => {
   const parts = { commands: ["passed"], ports: ["passed"], pausing: ["passed"] } as const;
   const seen = [report("paper", parts), report("scissors", parts)].flatMap(observationsOf);
   expect(differencesFrom(PAGE, seen)).toEqual([
@@ -94,13 +94,13 @@ test("a part that is new or missing, and a backend that is new, are differences"
   expect(differencesFrom(written, seen)).toEqual([]);
 });
 
-test("tests that failed, or were skipped because of the machine, say nothing about the backend", () => {
+test("tests that failed, or were skipped because of the machine, do not count for the backend", () => {
   const failed = report("stone", { commands: ["passed", "failed"], ports: ["failed"], resuming: ["skipped"] });
   expect(differencesFrom(PAGE, observationsOf(failed))).toEqual([]);
   expect(withObservations(PAGE, observationsOf(failed))).toBe(PAGE);
 });
 
-test("two engines of one backend have one column, which says where they differ", () => {
+test("two engines of one backend share a column, which shows where they differ", () => {
   const older = report("stone", { commands: ["passed"], ports: ["passed"], resuming: [STORE] }, "the older engine");
   const written = withObservations(PAGE, [older, stone].flatMap(observationsOf));
   expect(written).toBe(PAGE.replace("no (1)", "partly (1)"));
@@ -115,7 +115,7 @@ test("a page without a place for the table, or with a row that was moved, is a d
   expect(differencesFrom(moved, seen)).toEqual(["the order of the rows, or how the table is written"]);
 });
 
-test("the summary has the reason of what a backend lacks, and the name of any other test that was skipped", () => {
+test("the summary has the reason of each missing feature, and the name of every other skipped test", () => {
   const seen = report("stone", { ports: [NONE], files: ["skipped"] }, "Stone:");
   expect(skippedTestsOf(seen)).toEqual([
     { name: "Stone: contract of the stone backend on ports: It has none.", isGap: true },

@@ -3,7 +3,7 @@ import { describeArguments, parseArguments } from "../../bench/arguments.ts";
 import { GROUPS } from "../../bench/measurements/index.ts";
 import { SECTIONS } from "../../bench/report/sections.ts";
 
-test("a group that does not exist is refused, with those that do", () => {
+test("an unknown group is refused with a list of the known ones", () => {
   expect(() => parseArguments(["--only", "exec,typo"], ["exec", "create"])).toThrow(
     "There is no group typo. There are: exec, create.",
   );

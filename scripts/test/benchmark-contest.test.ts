@@ -29,13 +29,13 @@ test("a peer that fails in a later round is left out with its reason, and the ot
   expect(skipped).toEqual([{ what: "Docker: `/bin/true` in one that runs", why: "Docker is broken" }]);
 });
 
-test("without the one that is judged there is no contest, and nobody is judged in its place", async () => {
+test("without the judged participant there is no contest, and no other is judged in its place", async () => {
   const skipped: Skipped[] = [];
   expect(await contest(lab, [failing("sandboxer", 2), failing("raw runsc", 0)], "exec", skipped)).toEqual([]);
   expect(skipped.map(({ why }) => why)).toEqual(["sandboxer is broken"]);
 });
 
-test("a group that failed does not take the place of an older one that did not", () => {
+test("a failed group does not replace an older successful one", () => {
   const group = (seconds: number, more: Partial<GroupResult> = {}): GroupResult => ({
     ...joinFindings([]),
     run: {} as GroupResult["run"],

@@ -46,7 +46,7 @@ test("quantiles lie between the values", () => {
   expect(quantile([7], 0.99)).toBe(7);
 });
 
-test("where the product loses, the page says so, and why", () => {
+test("the page names the losses of the product and their reasons", () => {
   const losing = page({ peers: group({ contests: [contest([300, 330], [100, 100])] }) });
   expect(losing).toContain("## Where sandboxer loses");
   expect(losing).toMatch(/\| From nothing \| Docker \(runc\) \| 3\.15× \(3\.00–3\.30\) \| runc starts a process/);
@@ -60,7 +60,7 @@ test("more is better for rates", () => {
   expect(page({ peers: group({ contests: [faster] }) })).not.toContain("loses");
 });
 
-test("aims are named as met or not", () => {
+test("aims are marked as met or not met", () => {
   const aim = { bound: "at most", ratio: 0.5 } as const;
   const met = contest([40], [100], { title: "Quick", aim });
   const missed = contest([60], [100], { title: "Slow", aim });
@@ -84,7 +84,7 @@ test("a missing measurement is listed with its reason", () => {
   expect(page({ peers: group({ skipped }) })).toContain("| podman: save | CRIU does not fit this kernel \\| at all |");
 });
 
-test("a curve has a table and a plot whose places follow the values", () => {
+test("a curve has a table, and a plot that matches its values", () => {
   const curve: Curve = {
     id: "size",
     title: "Restore <by> size",
@@ -110,7 +110,7 @@ test("a curve has a table and a plot whose places follow the values", () => {
   expect(Math.min(...steps.flat())).toBeGreaterThan(20);
 });
 
-test("a plot of ratios has a bar for each, on the side of 1 where it belongs", () => {
+test("a plot of ratios has a bar for each ratio, on the right side of 1", () => {
   const plot = renderRatioPlot("Peers", [contest([100], [200]), contest([400], [200])]);
   const bars = [...plot.matchAll(/<rect class="\w+" x="([\d.]+)"[^>]* width="([\d.]+)"/g)].map(([, x, width]) => [
     Number(x),

@@ -32,7 +32,7 @@ function writeLock(version: string, more: object = {}): void {
   writeFileSync(join(root, "package-lock.json"), JSON.stringify({ packages }));
 }
 
-/** An npm that logs its calls and then does as told. */
+/** An npm that logs its calls and then runs this script. */
 function writeNpm(script: string): void {
   writeFileSync(join(root, "bin", "npm"), `#!/bin/sh\necho "$@" >> ${root}/calls\n${script}\n`);
   chmodSync(join(root, "bin", "npm"), 0o755);
@@ -56,7 +56,7 @@ async function bootstrap(path = `${root}/bin:/usr/bin:/bin`, onSaid: (line: stri
 const calls = (): number => readFileSync(join(root, "calls"), "utf8").trim().split("\n").length;
 const INSTALL = "mkdir -p node_modules";
 
-/** A console whose vite writes what its source says, or fails when that is "broken". */
+/** A console whose vite writes its source, or fails if that is "broken". */
 function writeConsole(source: string): void {
   const folder = join(root, "packages", "console");
   mkdirSync(join(folder, "src"), { recursive: true });
@@ -87,7 +87,7 @@ test("installs once, and again when the lockfile has changed", async () => {
   expect(calls()).toBe(2);
 });
 
-test("an installation by npm ci is used as it is", async () => {
+test("an installation by npm ci is left unchanged", async () => {
   writeNpm("exit 9");
   mkdirSync(join(root, "node_modules"));
   const record = JSON.stringify({ packages: { "node_modules/a": { version: "1.0.0" } } });
@@ -126,7 +126,7 @@ test("a Node that npm left out is reported, and installed by the next run", asyn
   }
 });
 
-test("two at the same moment install once", async () => {
+test("two runs at the same time install once", async () => {
   writeNpm(`while [ ! -e waited ]; do sleep 0.05; done; ${INSTALL}`);
   const onSaid = (said: string): void => {
     if (said.includes("waiting for it")) writeFileSync(join(root, "waited"), "");
@@ -183,7 +183,7 @@ test("a console that cannot be built is reported and leaves the previous one; th
   }
 });
 
-test("two at the same moment build once", async () => {
+test("two runs at the same time build once", async () => {
   writeNpm(INSTALL);
   await bootstrap();
   writeConsole("works");

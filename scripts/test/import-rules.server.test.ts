@@ -67,7 +67,7 @@ const READS_ENVIRONMENT = `export const port = process.env["PORT"];`;
 const MAY_NOT_READ = ["packages/server/src/manager", "packages/server/src/setup"];
 const MAY_READ = ["packages/server/src/main", "packages/cli/src"];
 
-/** Two files that know each other by a type alone. */
+/** Two files that import each other's types. */
 const CYCLE_ROOM = "packages/server/src/manager";
 const CYCLE = ["ring-a", "ring-b"].map((name, index, names) => ({
   name: `${name}.ts`,
@@ -79,7 +79,7 @@ const planted: { room: string; lines: string; name: string }[] = [];
 let diagnostics: readonly { readonly code: string; readonly filename: string }[];
 let filesSeen: number;
 
-/** Plants the lines, each in a file of its own, in an empty house with our rules, and asks the linter once. */
+/** Writes the lines, each to a file of its own, in an empty repository with our rules, and runs the linter once. */
 beforeAll(() => {
   house = mkdtempSync(join(tmpdir(), "import-rules-"));
   copyFileSync(join(ROOT, ".oxlintrc.json"), join(house, ".oxlintrc.json"));
@@ -96,8 +96,8 @@ beforeAll(() => {
 
 afterAll(() => rmSync(house, { recursive: true }));
 
-describe("a line of code knows its room", () => {
-  test("the linter has looked at every line", () => {
+describe("a file may import only from the rooms that its own room allows", () => {
+  test("the linter has checked every line", () => {
     expect(filesSeen).toBe(planted.length);
   });
 
@@ -109,7 +109,7 @@ describe("a line of code knows its room", () => {
     expect(saidOf(room, importing(from))).not.toContain("no-restricted-imports");
   });
 
-  test.each(CYCLE)("$name may not know a file that knows it, not even by a type", ({ lines }) => {
+  test.each(CYCLE)("$name may not import a file that imports it, not even for a type", ({ lines }) => {
     expect(saidOf(CYCLE_ROOM, lines)).toContain("no-cycle");
   });
 
@@ -130,7 +130,7 @@ function plant(room: string, lines: string, as = `planted-${planted.length}.ts`)
   planted.push({ room, lines, name });
 }
 
-/** The rules that the linter has named for the file with these lines. */
+/** The rules that the linter reported for the file with these lines. */
 function saidOf(room: string, lines: string): string[] {
   const file = planted.find((each) => each.room === room && each.lines === lines);
   if (file === undefined) throw new Error(`Nothing was planted in ${room} that says ${lines}`);

@@ -8,7 +8,7 @@ import type { Suite } from "../testing/suite.ts";
 
 const SUITE: Suite = { name: "some", argv: ["true"], timeoutMs: 60_000, vitest: false };
 
-test("temporary files stay where they are if there is no memory folder, or a small one", () => {
+test("temporary files stay on disk if there is no memory folder, or only a small one", () => {
   expect(inMemory(SUITE, "/proc")).toBe(SUITE);
   expect(inMemory(SUITE, "/nonexistent")).toBe(SUITE);
   expect(inMemory(SUITE, "/dev/shm", Number.MAX_SAFE_INTEGER)).toBe(SUITE);

@@ -57,3 +57,13 @@ test.each([...pages])("every link of %s leads somewhere", (page, text) => {
   });
   expect(dead.map((link) => link.text)).toEqual([]);
 });
+
+test("every page that a text of the sources names exists", () => {
+  const named = execFileSync("git", ["grep", "-ohE", "docs/[a-z]+/[A-Za-z0-9-]+[.]md", "--", "packages/*/src/*"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  const paths = [...new Set(named.trim().split("\n"))];
+  expect(paths.length).toBeGreaterThan(10);
+  expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});

@@ -25,7 +25,7 @@ test("npm ci accepts the lockfile: every optional package has an entry (else run
   expect(missingOptional(lockfile.packages)).toEqual([]);
 });
 
-test("an old Node installs all that a new one does (else run `npm run lockfile`)", () => {
+test("an old Node installs the same packages as a new one (else run `npm run lockfile`)", () => {
   expect(pathsOf(installed.filter(([, entry]) => entry.optional === true && entry.engines !== undefined))).toEqual([]);
 });
 
@@ -34,11 +34,11 @@ test("the lockfile names no download addresses", () => {
   expect(resolved.filter((address) => address.includes(":"))).toEqual([]);
 });
 
-test("no package runs a script when it is installed: it could fetch what the lockfile does not know", () => {
+test("no package runs a script when it is installed: it could fetch files without a checksum", () => {
   expect(pathsOf(installed.filter(([, { hasInstallScript }]) => hasInstallScript === true))).toEqual([]);
 });
 
-test("every package has a checksum, but for development tools of systems that the registry mirror lacked", () => {
+test("every package has a checksum, except development tools for systems that the registry mirror lacked", () => {
   const unchecked = installed.filter(
     ([, { integrity }]) => integrity === undefined || !integrity.startsWith("sha512-"),
   );

@@ -11,7 +11,7 @@ test("the named files exist", () => {
   expect(LONG_FILES.filter((end) => !files.some((path) => path.endsWith(`/${end}`)))).toEqual([]);
 });
 
-test("they come first, and the others as before", () => {
+test("the named files come first, and the others keep their order", () => {
   const files = ["/z.test.ts", "/a.test.ts", `/p/${LONG_FILES[1]}`, "/b.test.ts", `/p/${LONG_FILES[0]}`];
   expect(longestFirst(files, (path) => path)).toEqual([
     `/p/${LONG_FILES[0]}`,

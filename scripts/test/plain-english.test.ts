@@ -64,6 +64,29 @@ test("texts that people read have no riddle openers and no odd words", () => {
   expect(files.flatMap((file) => oddTextsIn(file, readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
 });
 
+/** The texts of a module in Python that people read: its docstrings, and its strings with several words. */
+function oddPythonTextsIn(file: string, source: string): string[] {
+  const texts = Array.from(
+    source.matchAll(/"""([^]*?)"""|"((?:\\.|[^"\\\n])+)"/g),
+    ([, long, short]) => long ?? short ?? "",
+  );
+  return texts
+    .map((text) => text.replaceAll(/\s+/g, " ").trim())
+    .filter((text) => text.includes(" ") && (OPENER.test(text) || WORDS.test(text)))
+    .map((text) => `${file}: ${text}`);
+}
+
+test("texts of the Python SDK have no riddle openers and no odd words", () => {
+  const files = globSync("clients/python/src/**/*.py", { cwd: ROOT });
+  expect(files.length).toBeGreaterThan(10);
+  expect(files.flatMap((file) => oddPythonTextsIn(file, readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
+});
+
+test.each(['def f():\n    """What can fail."""', 'raise Missing(f"The sandbox {id} is gone.")'])(
+  "%s is found",
+  (source) => expect(oddPythonTextsIn("a.py", source)).toHaveLength(1),
+);
+
 function oddTitlesIn(file: string, source: string): string[] {
   const titles = Array.from(source.matchAll(TITLE), ([, , title = ""]) => title);
   return titles.filter((title) => TITLE_OPENER.test(title) || WORDS.test(title)).map((title) => `${file}: ${title}`);

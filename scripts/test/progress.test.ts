@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { withProgress } from "../../test/kit/progress.ts";
 
-test("work that takes long says so now and then, and at its end", async () => {
+test("long work reports that it continues, and its end", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   const lines: string[] = [];
   const work = Promise.withResolvers<number>();

@@ -11,7 +11,7 @@ import { temporaryFolder } from "../../test/kit/temporary-folder.ts";
 const CLIENT = join(import.meta.dirname, "../../clients/python");
 const { python, wheels } = pythonEnvironment;
 
-/** For a machine that has other things to do: alone it takes ten seconds. */
+/** For a busy machine: alone it takes ten seconds. */
 const BUSY_MS = 10 * 60_000;
 
 const missing = whyNoPython();
@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)("the Python SDK", () => {
     expect(await run(["-m", "mypy", "--cache-dir", join(wheels, "../mypy-cache")])).toContain("no issues found");
   });
 
-  test("is in the form that ruff wants", async () => {
+  test("is formatted as ruff requires", async () => {
     expect(await run(["-m", "ruff", "check", "--no-cache", "."])).toContain("All checks passed");
     expect(await run(["-m", "ruff", "format", "--no-cache", "--check", "."])).toContain("already formatted");
   });

@@ -17,7 +17,7 @@ function membersOf(page: string): ReadonlyMap<string, ReadonlySet<string>> {
   );
 }
 
-/** What Python does in another way, and how. */
+/** Members that Python has in another form. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "Sandboxer.transport": "private; the options of the client are the same",
   "SandboxProcess.stdin": "write takes files and iterables",

@@ -7,11 +7,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { longSubjects } from "../release/history.ts";
 
 const PYTHON_VERSION = "clients/python/src/sandboxer/_version.py";
+const CHART = "deploy/helm/sandboxer/Chart.yaml";
 const SCRIPT = fileURLToPath(new URL("../release.ts", import.meta.url));
 const SECTION = "### CLI\n- `sandboxer ls` is faster.\n\n### Console\n- The console is blue.";
 const CHANGELOG = `# Changelog\n\n## 1.3.0, unreleased\n${SECTION}\n\n## 1.2.0, 2026-01-01\n### CLI\n- Old.\n`;
 
-test("a dry run says what a release would do, and changes nothing", () => {
+test("a dry run lists the steps of a release, and changes nothing", () => {
   const { root, git, release } = repository();
   const before = [git("rev-parse", "HEAD"), git("tag"), git("status", "--porcelain")];
   const { status, stdout } = release("--dry-run");
@@ -20,6 +21,7 @@ test("a dry run says what a release would do, and changes nothing", () => {
   expect(stdout).toContain('would commit "Release 1.3.0" and tag it v1.3.0');
   expect(stdout).toContain(SECTION);
   expect(stdout).not.toContain("- Old.");
+  expect(stdout).toMatch(/^Packages: .*@sandboxer\/mcp, .*@sandboxer\/cli, and sandboxer for Python\.$/m);
   expect(status).toBe(0);
   expect([git("rev-parse", "HEAD"), git("tag"), git("status", "--porcelain")]).toEqual(before);
   expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).toMatchObject({ version: "1.2.0" });
@@ -33,6 +35,7 @@ test("a release gives all packages one version, dates the changelog, commits and
   expect(json("package.json")).toMatchObject({ version: "1.3.0" });
   expect(json("packages/a/package.json")).toMatchObject({ version: "1.3.0" });
   expect(readFileSync(join(root, PYTHON_VERSION), "utf8")).toBe('__version__ = "1.3.0"\n');
+  expect(readFileSync(join(root, CHART), "utf8")).toBe("apiVersion: v2\nversion: 1.3.0\nappVersion: 1.3.0\n");
   expect(json("packages/b/package.json")).toMatchObject({
     version: "1.3.0",
     dependencies: { "@x/a": "1.3.0", other: "1.2.0" },
@@ -49,7 +52,7 @@ test("a release gives all packages one version, dates the changelog, commits and
   expect(release().stdout).toContain("problem: 1.3.0 was released on ");
 });
 
-test("a release is refused with all that is in its way", () => {
+test("a refused release lists every obstacle", () => {
   const { root, git, release } = repository();
   const subject = "A subject that goes on and on, past the end of the line that a forge shows";
   git("commit", "--allow-empty", "--quiet", "--message", subject);
@@ -100,6 +103,8 @@ function repository() {
   writeFileSync(join(root, "CHANGELOG.md"), CHANGELOG);
   mkdirSync(join(root, PYTHON_VERSION, ".."), { recursive: true });
   writeFileSync(join(root, PYTHON_VERSION), '__version__ = "1.2.0"\n');
+  mkdirSync(join(root, CHART, ".."), { recursive: true });
+  writeFileSync(join(root, CHART), "apiVersion: v2\nversion: 1.2.0\nappVersion: 1.2.0\n");
   git("init", "--quiet", "--initial-branch", "main");
   git("add", "--all");
   git(
@@ -114,7 +119,7 @@ function repository() {
   return { root, git, release };
 }
 
-/** A name for commits, and nothing of the settings of whoever runs the tests. */
+/** A name for commits, and no settings of the user who runs the tests. */
 function gitEnvironment(): NodeJS.ProcessEnv {
   const who = { NAME: "Tests", EMAIL: "tests@example.com" };
   return {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Room } from "../testing/room.ts";
 
-/** Work that ends when it is told to, and what is under way. */
+/** Work that ends on request, and the list of running work. */
 function lab(width: number) {
   const room = new Room(width);
   const underWay = new Map<string, () => void>();
@@ -21,7 +21,7 @@ function lab(width: number) {
 
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-test("work that fits runs side by side, by rank; work that does not fit waits and lets smaller work pass", async () => {
+test("work that fits runs side by side, by rank; larger work waits and lets smaller work pass", async () => {
   const { add, end, begun, now } = lab(4);
   const all = [add("late", 3, 2), add("unit", 1, 3), add("small", 2, 1), add("other", 4, 1)];
   await settled();
@@ -36,7 +36,7 @@ test("work that fits runs side by side, by rank; work that does not fit waits an
   expect(begun).toEqual(["unit", "small", "other", "late"]);
 });
 
-test("work that is wider than the room has it alone", async () => {
+test("work that is wider than the room runs alone", async () => {
   const { add, end, now } = lab(2);
   const all = [add("wide", 1, 9), add("small", 2, 1)];
   await settled();
@@ -47,7 +47,7 @@ test("work that is wider than the room has it alone", async () => {
   await Promise.all(all);
 });
 
-test("work that fails makes room, and its error reaches the caller", async () => {
+test("failed work makes room, and its error reaches the caller", async () => {
   const room = new Room(1);
   const failing = room.use(1, 1, () => Promise.reject(new Error("broken")));
   const next = room.use(2, 1, () => Promise.resolve("next"));

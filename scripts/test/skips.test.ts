@@ -11,12 +11,12 @@ function suite(...skipped: readonly (string | { readonly gap: string })[]): Suit
   return { title: "unit", passed: 3, failed: 0, elapsedMs: 1, skippedTests };
 }
 
-test("a skip that is allowed by its whole name is no failure, nor one that a backend is said to lack", () => {
+test("neither a skip that is allowed by its full name nor a documented gap of a backend is a failure", () => {
   const gap = { gap: "contract of the stone backend on ports: It has none." };
   expect(checkSkips([suite("a moon of cheese", gap), suite()], ALLOWED)).toEqual({ result: undefined, unused: [] });
 });
 
-test("a skip that nobody has allowed is a failure, each by its name and once", () => {
+test("every skip that is not allowed is a failure, named once", () => {
   const { result } = checkSkips([suite("a moon of cheese on toast", "no nft", "no nft"), suite("no nft")], ALLOWED);
   expect(result).toMatchObject({ title: "skipped tests", passed: 0, failed: 2 });
   expect(result?.failures?.map(({ what }) => what)).toEqual(["unit: a moon of cheese on toast", "unit: no nft"]);

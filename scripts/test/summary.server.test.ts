@@ -44,7 +44,7 @@ test("failures stand directly before the totals, with the reason", () => {
   ]);
 });
 
-test("of a report: failed tests by their whole names, files that cannot be run, the first lines of each error", () => {
+test("of a report: failed tests by their full names, files that cannot be run, the first lines of each error", () => {
   const long = Array.from({ length: 40 }, (_, line) => `line ${line}`).join("\n");
   const test = { ancestorTitles: ["a part"], fullName: "a part a test" };
   const report = {
@@ -82,7 +82,7 @@ test("of a suite that is no test run: the end of its output", () => {
 
 test("a run that fails says so in its result: a command, a test, a file that cannot be loaded", async () => {
   const directory = mkdtempSync(join(tmpdir(), "sandboxer-failing-"));
-  // What it prints would look like failures of this run.
+  // Its output would look like failures of this run.
   const printed = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   onTestFinished(() => {
     printed.mockRestore();

@@ -23,7 +23,7 @@ test("unit tests start no server and no process", () => {
   expect(FILES.flatMap((path) => problemWithImports(ROOT, path) ?? [])).toEqual([]);
 });
 
-test("tests wait for what they are about, and not for a time", () => {
+test("tests wait for conditions, not for a fixed time", () => {
   expect(FILES.flatMap((path) => problemWithSleeps(ROOT, path) ?? [])).toEqual([]);
   const source = ["await new Promise((resolve) => set", "Timeout(resolve, 200));"].join("");
   const root = repository({ "test/a.test.ts": source, "test/b.test.ts": source.replace("200", "0") });
@@ -31,7 +31,7 @@ test("tests wait for what they are about, and not for a time", () => {
   expect(problemWithSleeps(root, "test/b.test.ts")).toBe(undefined);
 });
 
-test("the kit needs nothing of a package's own tests", () => {
+test("the kit imports nothing from a package's own tests", () => {
   expect(problemsWithKit(ROOT)).toEqual([]);
   const source = 'import { helper } from "../../packages/p/test/support/helper.ts";';
   expect(problemsWithKit(repository({ "test/kit/a.ts": source }))).toEqual([

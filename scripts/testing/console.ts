@@ -4,7 +4,7 @@ import { vitestSuite } from "./suite.ts";
 
 const CONSOLE_TIMEOUT_MS = 15 * 60_000;
 
-/** The console in a browser: most of it on the fake backend, the rest on the newest runsc of the gVisor suites, where there is one. */
+/** The console in a browser: most of it on the fake backend, the rest on the newest runsc, if there is one. */
 export async function planConsoleSuite(gvisorSuites: readonly Planned[], pictures: "kept" | "none"): Promise<Planned> {
   const found = await findChromium();
   if ("missing" in found) return { name: "console", on: "a browser", skippedBecause: found.missing };

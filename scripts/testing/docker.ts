@@ -6,7 +6,7 @@ import { vitestSuite } from "./suite.ts";
 
 const DOCKER_TIMEOUT_MS = 15 * 60_000;
 
-/** The Docker suite, with the newest runsc of the gVisor suites as one of its runtimes, where there is one. */
+/** The Docker suite, with the newest runsc of the gVisor suites as one of its runtimes, if there is one. */
 export async function planDockerSuite(gvisorSuites: readonly Planned[]): Promise<Planned> {
   const missing = whyNoServices();
   if (missing !== undefined) return { name: "docker", on: "an engine", skippedBecause: missing };

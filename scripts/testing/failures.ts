@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { VitestReport } from "./vitest-report.ts";
 
-/** One thing that failed, as it is said at the end of `npm test`: so a reader who has only the end of the output sees it. */
+/** A failure as it is printed at the end of `npm test`, for readers who see only the end of the output. */
 export interface Failure {
   /** The full name of a test and its file; a file that could not be run; the suite itself. */
   readonly what: string;

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Short files whose tests take long, because they are contracts, other processes or searches that are written elsewhere. */
+/** Short files whose tests take long, because their contracts, processes or searches are in other files. */
 export const LONG_FILES = [
   "backends/daytona/contract.newest.gvisor.test.ts",
   "system/crash/kill-at-step.newest.gvisor.test.ts",
@@ -23,8 +23,8 @@ export const LONG_FILES = [
 ];
 
 /**
- * Begins with the files that take longest, so that none of them is left alone at the end. Where nothing has been run yet, vitest goes by
- * the length of the files, and these would come last.
+ * Begins with the files that take longest, so that none of them runs alone at the end. Without earlier results, vitest
+ * sorts by the size of the files, and these would come last.
  */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

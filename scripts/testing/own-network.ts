@@ -4,8 +4,8 @@ import { withGvisorTools } from "../../test/kit/services/gvisor-tools.ts";
 import type { Suite } from "./suite.ts";
 
 /**
- * Runs a suite in a network namespace of its own, where that can be, so that nobody else sees the interfaces that its tests
- * make: Chromium gives up what it is loading whenever the machine gets another one.
+ * Runs a suite in a network namespace of its own, if possible, so that others do not see the interfaces that its tests
+ * make: Chromium cancels its downloads whenever the machine gets another interface.
  */
 export function inOwnNetwork(suite: Suite): Suite {
   const ip = findProgram("ip", withGvisorTools(process.env["PATH"] ?? ""));

@@ -8,12 +8,12 @@ export class Room {
     this.#width = width;
   }
 
-  /** Of those that wait, the one with the lowest rank goes first; one that does not fit yet lets smaller ones pass. */
+  /** The waiting work with the lowest rank goes first; work that does not fit yet lets smaller work pass. */
   async use<Result>(rank: number, weight: number, work: () => Promise<Result>): Promise<Result> {
     await new Promise<void>((enter) => {
       this.#waiting.push({ rank, weight, enter });
       this.#waiting.sort((one, other) => one.rank - other.rank);
-      // All that come in the same moment are there before one of them is chosen.
+      // Callers of the same moment are all queued before one of them is chosen.
       queueMicrotask(() => this.#admit());
     });
     try {

@@ -11,12 +11,12 @@ const ROOT = new URL("../..", import.meta.url).pathname;
 /** The cache of compiled TypeScript: the suites start hundreds of processes, each of which would do it again. */
 const COMPILED = join(ROOT, "node_modules/.cache/sandboxer/compiled");
 
-/** Notes the processor time of a command and what it waited for; its exit code stays. */
+/** Records the processor time of a command and its children; its exit code stays. */
 const TIMED = ["sh", "-c", '"$@"; code=$?; times > "$0"; exit $code'];
 
 /**
- * Runs a suite and counts. Its output is passed through, or, of one that runs beside others, shown when it has ended. A
- * suite that hangs is killed and has failed.
+ * Runs a suite and counts. Its output is passed through; if it runs beside others, it is shown at the end. A suite that
+ * hangs is killed and counts as failed.
  */
 export async function runSuite(
   suite: Suite,

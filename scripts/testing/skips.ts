@@ -1,14 +1,14 @@
 import type { AllowedSkip } from "./allowed-skips.ts";
 import type { SuiteResult } from "./suite.ts";
 
-/** Whether all that was skipped may be: what a backend lacks is judged by the check of the table of backends. */
+/** Whether every skip is allowed; features that a backend lacks are judged by the check of the table of backends. */
 export function checkSkips(
   results: readonly SuiteResult[],
   allowed: readonly AllowedSkip[],
 ): {
   /** The forbidden skips; undefined: there are none. */
   readonly result: SuiteResult | undefined;
-  /** For each that is allowed and was not skipped, a line that says so. */
+  /** A line for each allowed skip that did not happen. */
   readonly unused: readonly string[];
 } {
   const skipped = results.flatMap(({ title, skippedTests }) =>

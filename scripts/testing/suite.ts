@@ -22,11 +22,11 @@ export interface SuiteResult {
   readonly passed: number;
   readonly failed: number;
   readonly elapsedMs: number;
-  /** Processor time of the suite and of all that it waited for; without sandboxes and daemons that outlive their parents. */
+  /** Processor time of the suite and its children; without sandboxes and daemons that outlive their parents. */
   readonly processorMs?: number | undefined;
   /** The failures, which are printed at the end. */
   readonly failures?: readonly Failure[];
-  /** Tests that a suite left out because of what this machine or this engine cannot do. */
+  /** Tests that a suite skipped because this machine or this engine does not support them. */
   readonly skippedTests: readonly SkippedTest[];
   /** The results of its tests of the backends' contract. */
   readonly observations?: readonly Observation[];
@@ -37,13 +37,13 @@ export interface SuiteResult {
 const NODE_MODULES = new URL("../../node_modules/", import.meta.url).pathname;
 
 /**
- * For the compiler and the linter, which are written in Go: several checkers do much of the work again, each for itself, and their memory is
- * freed more often than it need be. With these settings they take half of the processor time, and as long.
+ * For the compiler and the linter, which are written in Go: several checkers repeat much of the work, and free their
+ * memory more often than necessary. These settings halve the processor time; the duration stays the same.
  */
 const ONE_CHECKER = ["--checkers", "1"];
 const IN_GO = { GOMAXPROCS: "1", GOGC: "200" };
 
-/** Static checks: they need nothing but the sources and their history. */
+/** Static checks: they need only the sources and their history. */
 export const STATIC_SUITES: readonly Suite[] = [
   typecheck("typecheck"),
   typecheck("typecheck-console", "--project", "packages/console"),

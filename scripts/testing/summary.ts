@@ -1,6 +1,6 @@
 import type { SuiteResult } from "./suite.ts";
 
-/** Says what each suite did, then what failed, then the totals alone on the last line. */
+/** Lists the result of each suite, then the failures, then the totals alone on the last line. */
 export function summaryOf(results: readonly SuiteResult[]): string {
   const lines = results.flatMap((result) => {
     const processor = result.processorMs === undefined ? "" : `, processor ${(result.processorMs / 1000).toFixed(1)} s`;

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import { SUITE_OF_SUFFIX, TEST_FOLDERS } from "./suffixes.ts";
 
-/** Whole servers, other programs, processes: what a unit test does not load, not even through a helper. */
+/** Whole servers, other programs, processes: a unit test does not load them, not even through a helper. */
 const NOT_FOR_UNIT_TESTS: readonly RegExp[] = [
   /^test\/kit\/(server|services|store-servers)\//,
   /^packages\/server\/src\/main\/index\.ts$/,
@@ -11,7 +11,7 @@ const NOT_FOR_UNIT_TESTS: readonly RegExp[] = [
   /^node:(child_process|cluster|worker_threads)$/,
 ];
 
-/** Folders of tests that are about the whole, and not about a folder of `src`. */
+/** Folders of tests about the whole product, not about a folder of `src`. */
 const WITHOUT_SOURCE: readonly RegExp[] = [/^packages\/server\/test\/system\//, /^packages\/console\/test\/pictures\//];
 
 /** Every file of tests in a repository, wherever it is, by its path from the root. */
@@ -34,7 +34,7 @@ function problemWithName(root: string, path: string, found: ReadonlySet<string>)
   return `${path}: no suite is called "${suffix}". Use a suffix of scripts/testing/suffixes.ts.`;
 }
 
-/** What the kit imports from a package's own tests: it must not. */
+/** The imports of the kit from a package's own tests, which are not allowed. */
 export function problemsWithKit(root: string): string[] {
   return globSync("test/kit/**/*.ts", { cwd: root }).flatMap((path) =>
     importsOf(readFileSync(join(root, path), "utf8"))
@@ -44,7 +44,7 @@ export function problemsWithKit(root: string): string[] {
   );
 }
 
-/** Which import makes a unit test more than that. Undefined: it is a unit test, or has a suffix that says that it is none. */
+/** The import that a unit test may not have. Undefined: there is none, or the file has a suffix of another suite. */
 export function problemWithImports(root: string, path: string): string | undefined {
   if (suffixOf(path) !== undefined) return undefined;
   const heavy = heavyImport(root, path, new Set());

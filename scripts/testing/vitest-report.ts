@@ -27,7 +27,7 @@ export interface ReportedTest {
 
 export interface SkippedTest {
   readonly name: string;
-  /** Its backend cannot do that, as `docs/reference/backends.md` says: the check of its table fails where the page says something else. */
+  /** Its backend does not support it; the check of `docs/reference/backends.md` fails if the page differs. */
   readonly isGap: boolean;
 }
 
@@ -39,7 +39,7 @@ export function testsOf(report: VitestReport): readonly ReportedTest[] {
   return report.testResults.flatMap((file) => file.assertionResults);
 }
 
-/** The tests that were skipped; where a whole part of a contract was, the part and why. */
+/** The skipped tests; if a whole part of a contract was skipped, the part and the reason. */
 export function skippedTestsOf(report: VitestReport): SkippedTest[] {
   return testsOf(report)
     .filter((test) => ["skipped", "pending", "todo", "disabled"].includes(test.status))

@@ -22,11 +22,11 @@ export interface SeenRequest {
   readonly headers: IncomingMessage["headers"];
 }
 
-/** Stands between a store and its server, and does to the traffic what networks and overloaded servers do. */
+/** Sits between a store and its server, and disturbs the traffic as networks and overloaded servers do. */
 export class FaultyProxy {
   readonly endpoint: string;
   readonly seen: SeenRequest[] = [];
-  /** Set: answers in place of a server that cannot say how far an upload has come. */
+  /** If set: answers in place of a server that cannot report the progress of an upload. */
   sessions: UploadSessions | undefined;
   /** Asked for each request. */
   fault: (request: SeenRequest) => Fault | undefined = () => undefined;
@@ -55,7 +55,7 @@ export class FaultyProxy {
     return proxy;
   }
 
-  /** Does it to the next request that fits, and to no other. */
+  /** Injects the fault into the next matching request only. */
   once(fits: (request: SeenRequest) => boolean, fault: Fault): void {
     let done = false;
     this.fault = (request) => {

@@ -18,8 +18,8 @@ export class NameServer {
     });
   }
 
-  async open(): Promise<void> {
-    this.#socket.bind(0, "127.0.0.1");
+  async open(port = 0): Promise<void> {
+    this.#socket.bind(port, "127.0.0.1");
     await once(this.#socket, "listening");
   }
 

@@ -1,6 +1,6 @@
 const EVERY_MS = 30_000;
 
-/** Says every half minute that something is still under way, and how long it has taken in the end. */
+/** Reports every half minute that the work continues, and at its end how long it took. */
 export async function withProgress<Result>(
   report: (line: string) => void,
   what: string,

@@ -127,7 +127,7 @@ export class SmallInternet {
     this.#files.set("npm.test/hello-sbx-1.0.0.tgz", await readFile(tarball));
   }
 
-  /** As plain files, which git reads without a program at the other end. */
+  /** As plain files, which git reads without a program on the other side. */
   async #makeRepository(): Promise<void> {
     const [work, bare] = [join(this.#folder, "work"), join(this.#folder, "repo.git")];
     const who = ["-c", "user.name=test", "-c", "user.email=test@example.com"];

@@ -11,8 +11,8 @@ interface Session {
 }
 
 /**
- * Answers the question how far a resumable upload has come as Google documents it. fake-gcs-server 1.56 takes the question
- * for the end of the upload, and makes an object of what it has.
+ * Answers queries for the progress of a resumable upload as Google documents them. fake-gcs-server 1.56 takes the query
+ * for the end of the upload, and creates an object from the received part.
  */
 export class UploadSessions {
   readonly #sessions = new Map<string, Session>();

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { smallVolume } from "./small-volume.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-/** A folder that vanishes and comes back, as a mounted one does: at its path is an empty folder meanwhile. */
+/** A folder that disappears and comes back, like a mount: meanwhile an empty folder is at its path. */
 export interface VanishingFolder {
   readonly path: string;
   vanish(): Promise<void>;
@@ -59,7 +59,7 @@ async function mountedFolder(): Promise<VanishingFolder> {
   };
 }
 
-/** Why nothing can be mounted here; undefined when it can. */
+/** Why nothing can be mounted here; undefined if it can. */
 function whyNoMount(): string | undefined {
   const trial = smallVolume(4096);
   if ("skipped" in trial) return trial.skipped;

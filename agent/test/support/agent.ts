@@ -33,7 +33,7 @@ export const isRoot = process.getuid?.() === 0;
 const userId = isRoot ? 1000 : (process.getuid?.() ?? 1000);
 const running = new Set<TestAgent>();
 
-/** What the agent says, and the requests of PROTOCOL.md as methods. */
+/** The agent's output, and the requests of PROTOCOL.md as methods. */
 export class TestAgent {
   readonly child: ChildProcess;
   readonly events: Frame[] = [];
@@ -200,7 +200,7 @@ export class TestAgent {
     }));
   }
 
-  /** End of file must end the agent with 0 and without a word from the sanitizers. */
+  /** End of file must end the agent with 0 and without a report of the sanitizers. */
   async end(expected = 0): Promise<void> {
     this.child.stdin?.end();
     const code = await this.exited;

@@ -10,7 +10,7 @@ execFileSync("flock", ["build/.lock", "make", "-s", "asan"], { cwd: agentFolder,
 
 export const agentBinary = `${agentFolder}build/sandboxer-agent-asan`;
 
-/** As it is in sandboxes: sanitizers bring a memory of their own. */
+/** As in sandboxes: sanitizers use memory of their own. */
 export function buildPlainAgent(): string {
   execFileSync("flock", ["build/.lock", "make", "-s", "all"], { cwd: agentFolder, stdio: "inherit" });
   return `${agentFolder}build/sandboxer-agent`;

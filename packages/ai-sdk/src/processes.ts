@@ -24,8 +24,8 @@ function optionsOf({ workingDirectory, env, abortSignal }: Command) {
 }
 
 /**
- * A process with a stream for each kind of output. The output is read as it comes, whether somebody reads the streams or
- * not: the end of the process must be noticed.
+ * A process with a stream for each kind of output. The output is read even if nobody reads the streams: the end of the
+ * process must be noticed.
  */
 function spawned(process: SandboxProcess): Spawned {
   const outputs = { stdout: output(), stderr: output() };
@@ -39,7 +39,7 @@ function spawned(process: SandboxProcess): Spawned {
       throw error;
     }
   })();
-  // Reported to whoever waits; nobody has to.
+  // The caller that waits gets it; nobody has to wait.
   reading.catch(() => {});
   return {
     pid: process.pid,

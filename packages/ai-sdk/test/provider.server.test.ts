@@ -17,7 +17,7 @@ async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
 
 test("a session runs commands, and reads and writes files", async () => {
   const { client } = await started();
-  // The published interface is the test's: this does not compile if ours differs.
+  // This does not compile if our provider differs from the published interface.
   const provider: HarnessV1SandboxProvider = sandboxerProvider({ client, ports: [3000] });
   expect(provider).toMatchObject({ specificationVersion: "harness-sandbox-v1", providerId: "sandboxer" });
   const session = await provider.createSession({ sessionId: "one" });
@@ -95,7 +95,7 @@ test("the harness prepares a template once; later sessions begin with its snapsh
   };
   const harness = { harnessId: "scripted", getBootstrap: async () => recipe } as unknown as HarnessAgentAdapter;
   await prepareHarnessSandboxTemplate({ harness, sandboxProvider: provider });
-  // Nobody can resume the sandbox that was only prepared.
+  // Nobody can resume the sandbox of the preparation.
   expect(await Array.fromAsync(Sandbox.list({ state: "running" }, { client }))).toEqual([]);
   const [snapshot] = await Array.fromAsync(client.snapshots.list());
   expect(snapshot?.name).toMatch(/^ai-sdk-[0-9a-f]{16}$/);
@@ -121,7 +121,7 @@ test("a preparation that fails leaves no sandbox", async () => {
   expect(await Array.fromAsync(client.snapshots.list())).toEqual([]);
 });
 
-test("network policies and ports are the sandbox's", async () => {
+test("network policies and ports apply to the sandbox", async () => {
   const server = await started({ apiKeys: ["secret-key-of-the-test"] });
   const session = await sandboxerProvider({ client: server.client, ports: [3000] }).createSession({ sessionId: "one" });
   expect(session.ports).toEqual([3000]);
@@ -141,7 +141,7 @@ test("network policies and ports are the sandbox's", async () => {
   expect(await policyAfter(custom)).toEqual({ allow: ["example.com"], deny: ["10.0.0.0/8"] });
 });
 
-test("wrong credentials are the harness's own error", async () => {
+test("wrong credentials throw the harness's own error", async () => {
   const { url } = await started({ apiKeys: ["secret-key-of-the-test"] });
   const failure = await sandboxerProvider({ url, apiKey: "wrong" })
     .createSession()

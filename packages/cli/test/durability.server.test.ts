@@ -31,7 +31,7 @@ test("the promised maximum loss is set at creation, changed later and shown", as
   }
 });
 
-test("prove restores a snapshot out of reach, and says so in its record, its list and its exit code", async () => {
+test("prove test-restores a snapshot; its record, the list and the exit code have the result", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const id = await cli.id(["snapshot", "web", "--name", "before"]);

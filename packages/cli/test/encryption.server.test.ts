@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startCli } from "./support/run-cli.ts";
 
-test("a sandbox is made, saved and resumed with a key from a file or the environment, and not without", async () => {
+test("a sandbox with a key from a file or the environment is created, saved and resumed only with it", async () => {
   const cli = await startCli();
   const key = randomBytes(32).toString("base64");
   writeFileSync(join(cli.folder, "my.key"), `${key}\n`);

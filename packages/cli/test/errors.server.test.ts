@@ -4,7 +4,7 @@ import { reportError } from "../src/error-funnel.ts";
 import { runProgram } from "../src/program.ts";
 import { fakeIo } from "./support/fake-io.ts";
 
-test("an error for people: message, hint, the exit code of the table", () => {
+test("an error for people has a message, a hint and the exit code of the table", () => {
   const io = fakeIo();
   const error = new SandboxerError("backend_unavailable", "No runsc.", { hint: "Get one." });
   expect(reportError(error, false, io)).toBe(10);
@@ -18,7 +18,7 @@ test("control characters from a sandbox do not reach the terminal", () => {
   expect(io.err()).toBe("sandboxer: /tmp/�]0;x�: not there\n  a\nb\n");
 });
 
-test("an error for programs", () => {
+test("an error for programs is JSON", () => {
   const io = fakeIo();
   const error = new SandboxerError("bad_request", "No.", { hint: "Yes.", details: { matches: ["a"] } });
   expect(reportError(error, true, io)).toBe(2);
@@ -28,7 +28,7 @@ test("an error for programs", () => {
   expect(io.err()).toBe("");
 });
 
-test("an error that nobody foresaw shows where it happened", () => {
+test("an unexpected error shows where it happened", () => {
   const io = fakeIo();
   expect(reportError(new TypeError("oops"), false, io)).toBe(1);
   expect(io.err()).toMatch(/oops[\s\S]*errors\.server\.test\.ts/);
@@ -60,7 +60,7 @@ test.each([["gc", "--store", "/nonexistent"], ["doctor"], ["keys", "list"], ["co
   },
 );
 
-test("--help is no error", async () => {
+test("--help is not an error", async () => {
   const io = fakeIo();
   expect(await runProgram(["serve", "--help"], io)).toBe(0);
   expect(io.out()).toContain("CHECKPOINT_AND_RESTORE_PATH");

@@ -31,7 +31,7 @@ async function helpOf(path: string): Promise<string> {
   return io.out();
 }
 
-/** As a shell splits a line, as far as examples need it; only what is ours of a pipe or a list. */
+/** Splits a line like a shell, as far as examples need it; only our part of a pipe or a list. */
 function wordsOf(line: string): string[][] {
   const words: string[] = [];
   for (const [, single, double, plain] of line.matchAll(/'([^']*)'|"((?:\$\([^)]*\)|[^"])*)"|([^\s'"]+)/g)) {
@@ -43,7 +43,7 @@ function wordsOf(line: string): string[][] {
     else commands.at(-1)?.push(word);
   }
   const ours = commands
-    // xargs puts names behind it.
+    // xargs appends names.
     .map((command) => (command[0] === "xargs" ? [...command, "NAME"] : command))
     .map((command) =>
       command.slice(
@@ -57,7 +57,7 @@ function wordsOf(line: string): string[][] {
   return ours.map((command) => command.slice(1).map((word) => word.replace(/\)$/, "")));
 }
 
-/** Parses a command line as the program would, and does nothing. */
+/** Parses a command line as the program would, without running it. */
 async function parse(argv: readonly string[]): Promise<string> {
   const { program, words } = await buildProgram(argv, fakeIo(), () => {});
   let reached = "";
@@ -85,7 +85,7 @@ describe.each(leaves)("$path", ({ path, summary }) => {
     expect(used.length).toBeGreaterThanOrEqual(1);
   });
 
-  test("says what it does", () => expect(summary).toMatch(/^[A-Z].*\.$/));
+  test("has a summary sentence", () => expect(summary).toMatch(/^[A-Z].*\.$/));
 
   if (path === "__complete") return;
   test("is in docs/reference/cli-commands.md", () => {
@@ -93,7 +93,7 @@ describe.each(leaves)("$path", ({ path, summary }) => {
   });
 });
 
-test("the overview has every command, and loads none", async () => {
+test("the overview lists every command, and loads none", async () => {
   const io = fakeIo();
   expect(await runProgram(["--help"], io)).toBe(0);
   for (const { name, hidden } of REGISTRY) {
@@ -122,7 +122,7 @@ test("help, with or without a command, is --help", async () => {
   expect(named.out()).toContain("sandboxer snapshots list --sandbox web");
 });
 
-test("--version", async () => {
+test("--version prints the version", async () => {
   const io = fakeIo();
   expect(await runProgram(["--version"], io)).toBe(0);
   expect(io.out()).toMatch(/^\d+\.\d+\.\d+\n$/);

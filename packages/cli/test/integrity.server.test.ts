@@ -11,7 +11,7 @@ function flipMiddle(path: string): void {
   writeFileSync(path, bytes);
 }
 
-test("verify reports the damage, what it affects and what to do, and exits with 7", async () => {
+test("verify reports the damage, its effects and the next step, and exits with 7", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web"]);
   const id = await cli.id(["snapshot", "web", "--name", "before"]);

@@ -11,7 +11,7 @@ import { DetachKeys, parseDetachKeys } from "../src/terminal/detach-keys.ts";
 import { fakeIo } from "./support/fake-io.ts";
 import { meanwhile } from "../../../test/kit/meanwhile.ts";
 
-test("a removal shows what it frees, and what stays because others use it", () => {
+test("a removal shows the freed bytes, and the bytes that others still use", () => {
   expect(formatRemovedBytes({ removed_bytes: 2 * 1024 ** 2, shared_bytes: 0 })).toBe("2.0 MiB freed.");
   expect(formatRemovedBytes({ removed_bytes: 0, shared_bytes: 5 * 1024 ** 2 })).toMatch(
     /^0 B freed\. 5\.0 MiB are shared with /,
@@ -19,7 +19,7 @@ test("a removal shows what it frees, and what stays because others use it", () =
 });
 
 describe("tables", () => {
-  test("are aligned, also with colours", () => {
+  test("are aligned, even with colours", () => {
     const paint = painter({ stdoutIsTerminal: true, env: {} });
     const rows = [
       ["A", "B", "C"],
@@ -34,10 +34,10 @@ describe("tables", () => {
     [{ stdoutIsTerminal: true, env: { TERM: "dumb" } }],
   ])("have no colours with %j", (io) => expect(painter(io)("x", "red")).toBe("x"));
 
-  test("show nothing that would move the cursor", () => expect(visible("a\u001B[2Jb\nc")).toBe("a�[2Jb�c"));
+  test("contain nothing that moves the cursor", () => expect(visible("a\u001B[2Jb\nc")).toBe("a�[2Jb�c"));
 });
 
-test("times", () => {
+test("times are short", () => {
   expect([0, 59, 60, 3599, 7200, 86_400 * 3].map(formatSeconds)).toEqual([
     "0 s",
     "59 s",
@@ -52,7 +52,7 @@ test("times", () => {
 });
 
 describe("progress", () => {
-  test("has bytes, rate and time left", () => {
+  test("shows bytes, rate and time left", () => {
     const MIB = 1024 * 1024;
     const shown = formatProgress({
       what: "checkpoint: pack",
@@ -63,7 +63,7 @@ describe("progress", () => {
     expect(shown).toBe("checkpoint: pack [#####...............] 25%  10.0 MiB of 40.0 MiB  5.0 MiB/s  6 s left");
   });
 
-  test("without a total has bytes and rate", () => {
+  test("without a total shows bytes and rate", () => {
     expect(formatProgress({ what: "upload", doneBytes: 2048, totalBytes: null, elapsedMs: 1000 })).toBe(
       "upload  2.0 KiB  2.0 KiB/s",
     );
@@ -81,7 +81,7 @@ describe("progress", () => {
     expect(io.err()).toBe("");
   });
 
-  test("is one line that is taken away", async () => {
+  test("is one line that is cleared at the end", async () => {
     const io = fakeIo({}, { interactive: true });
     const line = new ProgressLine(io, false);
     await expect
@@ -125,7 +125,7 @@ describe("detach keys", () => {
     [["\u0011\u0010"], { pass: "\u0011", detach: false }],
   ])("%j", (typed, expected) => expect(filter(...typed)).toEqual(expected));
 
-  test("are configurable, and may be none", () => {
+  test("are configurable, and may be turned off", () => {
     expect([...parseDetachKeys("ctrl-a,d")]).toEqual([1, 100]);
     expect(new DetachKeys(parseDetachKeys("")).filter(Buffer.from("\u0010\u0011")).detach).toBe(false);
     expect(() => parseDetachKeys("ctrl-pp")).toThrow(/not a detach key/);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PUBLIC_PACKAGES } from "../../../scripts/packages/public-package.ts";
 import { Outside, PATIENCE_MS } from "./support/outside.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -21,14 +22,17 @@ const packed = (name: string) => {
   return found;
 };
 
+const names = PUBLIC_PACKAGES.map(({ folder }) => folder);
+const imported = PUBLIC_PACKAGES.filter(({ manifest }) => manifest.exports !== undefined).map(({ folder }) => folder);
+
 describe("the tarballs", () => {
-  test.each(["protocol", "client", "ai-sdk", "server", "cli"])("publint finds nothing wrong with %s", async (name) => {
+  test.each(names)("publint finds nothing wrong with %s", async (name) => {
     const bytes = await readFile(packed(name).tarball);
     const { messages, pkg } = await publint({ pack: { tarball: new Uint8Array(bytes).buffer } });
     expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
   });
 
-  test.each(["protocol", "client", "ai-sdk", "server"])("every import of %s finds its types", async (name) => {
+  test.each(imported)("every import of %s has types", async (name) => {
     const argv = ["node", TYPES_CHECKER, packed(name).tarball, "--profile", "esm-only", "--quiet"];
     // It exits with 1 when there is a problem.
     await expect(outside.run(outside.folder, argv)).resolves.toBe("");
@@ -65,7 +69,7 @@ describe("installed into an empty folder", () => {
     await outside.run(folder, ["npm", "install", "@sandboxer/client", "@sandboxer/server", "@sandboxer/cli", types]);
     await cp(join(import.meta.dirname, "outside/program.ts"), join(folder, "program.ts"));
     await cp(join(ROOT, "examples"), join(folder, "examples"), { recursive: true });
-    // TypeScript that a program brings is not run in node_modules; beside the program it is.
+    // TypeScript of a program does not run in node_modules, but does beside the program.
     const manifest = (await readFile(join(folder, "examples/extension/manifest.yaml"), "utf8")).replace(
       "/tmp/sandboxer-folders",
       join(folder, "folders"),
@@ -103,7 +107,16 @@ describe("installed into an empty folder", () => {
     expect(await response.text()).toContain("sandbox_id");
   });
 
-  test("the console opens, with everything that its page names", async () => {
+  test("the installed command speaks MCP over stdio", async () => {
+    const url = await serve();
+    const client = { name: "test", version: "1" };
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: client };
+    const hello = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+    const pipe = ["sh", "-c", 'printf "%s\\n" "$1" | "$0" mcp --url "$2"', sandboxer, hello, url];
+    expect(await outside.run(folder, pipe)).toContain('"serverInfo"');
+  });
+
+  test("the console opens, with every file that its page names", async () => {
     const url = await serve();
     const page = await (await fetch(url)).text();
     const assets = [...page.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = ""]) => path);
@@ -152,7 +165,7 @@ test("installed globally, `sandboxer serve` and `sandboxer run` work, and hints 
   await expect(failed).rejects.toMatchObject({ stderr: expect.stringContaining("`sandboxer serve`") });
 });
 
-test("`npx @sandboxer/cli` runs it without installing it, and the banner says so", async () => {
+test("`npx @sandboxer/cli` runs it without installing it, and the banner names that command", async () => {
   const folder = await outside.newFolder("npx");
   const { banner } = await outside.serve(folder, ["npx", "--yes", "@sandboxer/cli"], ["--backend", "fake"]);
   expect(banner).toMatch(/^Try +SANDBOXER_URL=\S+ npx @sandboxer\/cli run -- echo hello$/m);

@@ -16,12 +16,12 @@ const NOT_HERE: readonly (readonly [RegExp, string])[] = [
   [/gcloud|gs:\/\/\$BUCKET|^docker build|^(PROJECT|SERVICE_ACCOUNT|IMAGE)=/, "it needs a project at Google"],
 ];
 
-/** Commands that keep running until they are stopped, by what they print when they are ready. */
+/** Commands that run until they are stopped, with the output that shows that they are ready. */
 const GO_ON: readonly (readonly [RegExp, RegExp])[] = [
   [/^npm start/, /^Try /m],
   [/^(npx @sandboxer\/cli|sandboxer) serve\b/, /http:\/\/127\.0\.0\.1:\d+/],
   [/^node .*local\.mjs/, /^Balancer/m],
-  [/^node .*count\.mjs/, /^2$/m],
+  [/^node .*(count|calls)\.mjs/, /^2$/m],
 ];
 const STARTS_A_SERVER = /^(npm start|(npx @sandboxer\/cli|sandboxer) serve\b)/;
 
@@ -29,7 +29,7 @@ const STARTS_A_SERVER = /^(npm start|(npx @sandboxer\/cli|sandboxer) serve\b)/;
 const IN_A_TERMINAL = /^(npx @sandboxer\/cli|sandboxer) shell/;
 
 interface Command {
-  /** Which block of the page it is in. */
+  /** The number of the block on the page. */
   readonly block: number;
   readonly line: string;
   /** The output that the page shows below the command, or below its block. */
@@ -50,7 +50,7 @@ function commandsOf(page: string): readonly Command[] {
       .split("\n")
       .filter(Boolean);
     if (language === "text") commands.at(-1)?.shown.push(...lines);
-    // A block without a prompt shows what was printed, or a picture.
+    // A block without a prompt shows output, or a picture.
     if (language !== "sh" && !(/^(console)?$/.test(language) && /^[$#] /.test(lines[0] ?? ""))) continue;
     for (const line of lines) {
       const [, typed] = (language === "sh" ? /^([^]*)$/ : /^[$#] (.*?)(?: {2,}\(.*\))?$/).exec(line) ?? [];
@@ -59,18 +59,18 @@ function commandsOf(page: string): readonly Command[] {
     }
   }
   for (const [, line = ""] of page.matchAll(/^\| `((?:npm|npx|node) [^`]+)` \|/gm)) {
-    // A table may repeat what was typed above it.
+    // A table may repeat a command from above it.
     if (!commands.some((command) => command.line === line)) commands.push({ block: -1, line, shown: [] });
   }
   return commands;
 }
 
-/** A machine of its own as far as names and ports go: another home, and a network where nothing else listens. */
+/** A machine of its own for names and ports: another home, and a network where nothing else listens. */
 class Machine {
   readonly #home: string;
   readonly #holder: ChildProcess;
   readonly #warm: boolean;
-  /** npx takes a second, so that a page uses it once; then the command that it runs. */
+  /** npx takes a second, so a page uses it once; then the command that npx runs. */
   #npxWorks = false;
   readonly #running: { readonly child: ChildProcess; readonly ended: Promise<unknown> }[] = [];
 
@@ -80,7 +80,7 @@ class Machine {
     this.#warm = warm;
   }
 
-  /** With `warm`, its servers start sandboxes ahead, as they do by default. */
+  /** With `warm`, its servers have a warm pool, as by default. */
   static async start(onEnd: (end: () => Promise<void>) => void, { warm = false } = {}): Promise<Machine> {
     const home = await mkdtemp(join(tmpdir(), "sandboxer-pages-"));
     await mkdir(join(home, "store"));
@@ -91,7 +91,7 @@ class Machine {
     return machine;
   }
 
-  /** Runs a command and returns its output: all of it, or up to the line that says that it is ready. */
+  /** Runs a command and returns its output: all of it, or up to the line that shows that it is ready. */
   async run(written: string): Promise<string> {
     const line = this.#npxWorks ? written.replace(/^npx @sandboxer\/cli/, "sandboxer") : written;
     const typed = IN_A_TERMINAL.test(line)
@@ -130,16 +130,16 @@ class Machine {
 
   #environment(): NodeJS.ProcessEnv {
     const { PATH, XDG_CACHE_HOME = join(homedir(), ".cache") } = process.env;
-    // Engines and agents come from where the set-up of the tests has put them.
+    // Engines and agents come from the set-up of the tests.
     const path = `${join(ROOT, "node_modules/.bin")}:${PATH ?? ""}`;
-    // Each sandbox that is started ahead costs as much as one that is used.
+    // Each pooled sandbox costs as much as a used one.
     const pool = this.#warm ? {} : { SANDBOXER_WARM_POOL_MAX: "0" };
     return { PATH: path, HOME: this.#home, XDG_CACHE_HOME, TERM: "xterm", ...pool };
   }
 
   async #end(): Promise<void> {
     for (const { child } of this.#running.toReversed()) {
-      // With all that it started: npm does not pass everything on.
+      // With all its children: npm does not pass every signal on.
       if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), "SIGTERM");
     }
     await Promise.all(this.#running.map(({ ended }) => ended));
@@ -148,7 +148,7 @@ class Machine {
   }
 }
 
-/** Numbers and ids differ from run to run, and so do columns behind a name, and what a page leaves out. */
+/** Numbers and ids differ between runs, and so do columns after a name, and parts that a page leaves out. */
 function fits(shown: string): RegExp {
   const [start = ""] = shown
     .trim()
@@ -168,10 +168,10 @@ async function pagesIn(folder: string): Promise<string[]> {
   return names.filter((name) => name.endsWith(".md")).map((name) => `${folder}/${name}`);
 }
 
-/** Its scripts are run in `code-interpreter.browser.test.ts`, with a registry and a package index. */
-const WITH_A_REGISTRY = "examples/code-interpreter/README.md";
+/** Other tests run these, with a registry, a package index or a framework: they say so above their blocks. */
+const ELSEWHERE = ["code-interpreter", "deep-agents", "openai-agents"].map((name) => `examples/${name}/README.md`);
 const pages = ["README.md", ...(await pagesIn("examples")), ...(await pagesIn("docs/start"))].filter(
-  (name) => name !== WITH_A_REGISTRY,
+  (name) => !ELSEWHERE.includes(name),
 );
 const guides = await Promise.all(
   (await pagesIn("docs/guides")).map(async (name) => ({
@@ -180,7 +180,7 @@ const guides = await Promise.all(
   })),
 );
 
-test.concurrent.for(pages)("the commands of %s do what it says", async (name, { onTestFinished }) => {
+test.concurrent.for(pages)("the commands of %s print the shown output", async (name, { onTestFinished }) => {
   const commands = commandsOf(await readFile(join(ROOT, name), "utf8"));
   expect(commands).not.toEqual([]);
   const here = commands.filter(({ line }) => !NOT_HERE.some(([pattern]) => pattern.test(line)));
@@ -188,7 +188,7 @@ test.concurrent.for(pages)("the commands of %s do what it says", async (name, { 
 });
 
 test.concurrent.for(guides.filter(({ commands }) => commands.length > 0))(
-  "the commands of $name do what it says",
+  "the commands of $name print the shown output",
   async ({ commands }, { onTestFinished }) => {
     const machine = await Machine.start(onTestFinished);
     if (!commands.some(({ line }) => STARTS_A_SERVER.test(line))) await machine.run("sandboxer serve --store /path");

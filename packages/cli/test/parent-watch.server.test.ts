@@ -10,7 +10,7 @@ const WATCHER = `
   console.log("watching");
   setInterval(() => {}, 1000);`;
 
-/** As npm does it: npm, a shell, the command. */
+/** As npm does: npm, a shell, the command. */
 function startChain(env: Record<string, string>) {
   const shell = `"$NODE" --input-type=module -e "$CODE"; true`;
   const npm = spawn("/bin/sh", ["-c", `/bin/sh -c '${shell}'; true`], {

@@ -1,13 +1,11 @@
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { startCli } from "./support/run-cli.ts";
+import { COMMAND } from "../../../test/kit/server/command.ts";
 
-const BIN = fileURLToPath(new URL("../bin/sandboxer.mjs", import.meta.url));
-
-/** Runs the CLI as a process of its own whose reader goes away after the first bytes. */
+/** Runs the CLI as a process of its own whose reader disconnects after the first bytes. */
 async function withImpatientReader(argv: readonly string[], url: string): Promise<number | null> {
-  const child = spawn(process.execPath, [BIN, ...argv], {
+  const child = spawn(process.execPath, [COMMAND, ...argv], {
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], SANDBOXER_URL: url },
     stdio: ["ignore", "pipe", "ignore"],
   });
@@ -15,13 +13,13 @@ async function withImpatientReader(argv: readonly string[], url: string): Promis
   return new Promise((resolve) => child.on("exit", (code) => resolve(code)));
 }
 
-test("a reader that has seen enough ends the program in the sandbox, and run leaves nothing behind", async () => {
+test("a reader that closes its pipe ends the program in the sandbox, and run leaves nothing behind", async () => {
   const cli = await startCli();
   expect(await withImpatientReader(["run", "--", "yes"], cli.server.url)).toBe(141);
   expect((await cli(["ls", "-q"])).out).toBe("");
 });
 
-test("a reader that has seen enough ends events -f", async () => {
+test("a reader that closes its pipe ends events -f", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const ended = withImpatientReader(["events", "-f"], cli.server.url);
@@ -41,10 +39,10 @@ test("a reader that has seen enough ends events -f", async () => {
   expect(await ended).toBe(141);
 });
 
-test("everything that was written arrives, however slow the reader", async () => {
+test("all written output arrives, however slow the reader", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
-  const child = spawn(process.execPath, [BIN, "exec", "web", "--", "head", "-c", "3000000", "/dev/zero"], {
+  const child = spawn(process.execPath, [COMMAND, "exec", "web", "--", "head", "-c", "3000000", "/dev/zero"], {
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], SANDBOXER_URL: cli.server.url },
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -19,7 +19,7 @@ test("the retention is set at creation, changed part by part and shown", async (
   }
 });
 
-test("a pinned snapshot is shown as one, and stays until it is unpinned", async () => {
+test("a pinned snapshot is shown as pinned, and stays until it is unpinned", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const id = await cli.id(["snapshot", "web", "--name", "before"]);
@@ -32,7 +32,7 @@ test("a pinned snapshot is shown as one, and stays until it is unpinned", async 
   expect((await cli(["snapshots", "rm", "before"])).code).toBe(0);
 });
 
-test("a dry run says what other rules would remove, and changes nothing", async () => {
+test("a dry run lists what other rules would remove, and changes nothing", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   for (let time = 0; time < 2; time += 1) await cli(["checkpoint", "web", "--leave-running"]);

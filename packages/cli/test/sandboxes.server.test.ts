@@ -6,7 +6,7 @@ import { startCli } from "./support/run-cli.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-test("create prints the id alone; talk goes to stderr", async () => {
+test("create prints only the id on stdout; messages go to stderr", async () => {
   const cli = await startCli();
   const { code, out, err } = await cli(["create", "--name", "web", "--label", "team=ml", "--ttl", "1h"]);
   expect(code).toBe(0);
@@ -28,7 +28,7 @@ test("create --json prints the complete record with its token, and nothing else"
   });
 });
 
-test("ls is a table for people, ids for scripts, items for programs; filters hold", async () => {
+test("ls prints a table for people, ids for scripts and items for programs; filters apply", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web", "--label", "team=ml"]);
   const other = await cli.id(["create"]);
@@ -43,7 +43,7 @@ test("ls is a table for people, ids for scripts, items for programs; filters hol
   expect(await cli.json(["ls"])).toMatchObject({ items: [{ id: expect.any(String) }, { id: expect.any(String) }] });
 });
 
-test("ls has the damaged ones with the file that cannot be read, and gc counts them", async () => {
+test("ls lists damaged sandboxes with the unreadable file, and gc counts them", async () => {
   const cli = await startCli();
   const [web, other] = [await cli.id(["create", "--name", "web"]), await cli.id(["create"])];
   await cli(["checkpoint", web]);
@@ -65,7 +65,7 @@ test("ls has the damaged ones with the file that cannot be read, and gc counts t
   );
 });
 
-test("a target is a name, an id or the beginning of one; never another by guess", async () => {
+test("a target is a name, an id or a unique prefix; nothing is guessed", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web-1"]);
   await cli.id(["create", "--name", "web-2"]);
@@ -86,7 +86,7 @@ test("a target is a name, an id or the beginning of one; never another by guess"
   expect(unknown).toMatchObject({ error: { code: "sandbox_not_found" } });
 });
 
-test("update, extend-ttl, stats, reachability, expire, recreate, rm", async () => {
+test("update, extend-ttl, stats, reachability, expire, recreate and rm work", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web", "--label", "a=1", "--label", "b=2"]);
   await cli.id(["update", "web", "--name", "site", "--label", "c=3", "--remove-label", "a", "--idle-timeout", "10m"]);
@@ -115,7 +115,7 @@ test("update, extend-ttl, stats, reachability, expire, recreate, rm", async () =
   expect((await cli(["rm", web])).code).toBe(4);
 });
 
-test("checkpoint, attach and wait", async () => {
+test("checkpoint, attach and wait work", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web"]);
   expect(await cli(["wait", "web"])).toEqual({ code: 0, out: "running\n", err: "" });
@@ -132,7 +132,7 @@ test("checkpoint, attach and wait", async () => {
   expect(await destroyed).toMatchObject({ code: 0, out: "destroyed\n" });
 });
 
-test("operations and events, timeline, wait for an operation, the server's own facts", async () => {
+test("operations, events, timeline, wait and server show their records", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web"]);
   const { items } = await cli.json<{ items: { id: string; kind: string }[] }>(["operations", "web"]);
@@ -150,7 +150,7 @@ test("operations and events, timeline, wait for an operation, the server's own f
   expect((await cli(["backends"])).out).toMatch(/^fake \(default\) +ok /m);
   expect((await cli(["instances"])).out).toMatch(/alive \(this one\)/);
   expect((await cli(["server"])).out).toMatch(/^backend +fake\nstate +open\nsandboxes +1 of \d+\ndozing +0$/m);
-  // The fake backend starts nothing ahead of the need.
+  // The fake backend has no warm pool.
   expect(await cli.json(["server"])).toMatchObject({ sandboxes: 1, dozing: 0, warm_pool: null });
   expect((await cli(["version"])).out).toMatch(/^client +\d.*\nserver +\S+ at http:/);
 });
@@ -169,7 +169,7 @@ test("events -f continues where the page ended, in the same form", async () => {
   );
 });
 
-test("handoff moves it to another server of the store", async () => {
+test("handoff moves a sandbox to another server of the store", async () => {
   const one = await startCli();
   const two = await startCli({ store: one.server.store });
   const web = await one.id(["create", "--name", "web"]);
@@ -181,7 +181,7 @@ test("handoff moves it to another server of the store", async () => {
   expect(nowhere.code).not.toBe(0);
 });
 
-test("api sends any request; what fails is an error as everywhere", async () => {
+test("api sends any request; failures are reported like all others", async () => {
   const cli = await startCli();
   const made = await cli(["api", "POST", "/v1/sandboxes", "--body", '{"name":"web"}']);
   expect(JSON.parse(made.out)).toMatchObject({ name: "web" });

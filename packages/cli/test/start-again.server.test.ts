@@ -34,7 +34,7 @@ describe.skipIf(oldNode === undefined)("on a Node that is too old (skipped where
   test("the command ends with the process that was started, also on kill -9", async () => {
     const serve = ["serve", "--backend", "fake", "--port", "0", "--json", "--data-directory", await temporaryFolder()];
     const parent = spawn(old, [BIN, ...serve], { stdio: ["ignore", "pipe", "ignore"] });
-    // A server lives until it is told to end, so that its process can be found however slow the machine is.
+    // A server runs until it is stopped, so that its process can be found however slow the machine is.
     await once(parent.stdout, "data");
     const children = await readFile(`/proc/${parent.pid}/task/${parent.pid}/children`, "utf8");
     const childId = Number(children.trim());

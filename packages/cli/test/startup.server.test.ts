@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const BIN = fileURLToPath(new URL("../bin/sandboxer.mjs", import.meta.url));
-/** Prints every module that is loaded. */
+/** Prints every loaded module. */
 const WATCH = `import { registerHooks } from "node:module";
 registerHooks({ load(url, context, next) { process.stderr.write(url + "\\n"); return next(url, context); } });`;
 

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { hasPython, inTerminal } from "./support/real-terminal.ts";
 import { createSandboxes, type Machine, newMachine, numbersIn } from "./support/served.ts";
 import { meanwhile } from "../../../test/kit/meanwhile.ts";
+import { CLONE_COMMAND, COMMAND } from "../../../test/kit/server/command.ts";
 
-const BIN = fileURLToPath(new URL("../bin/sandboxer.mjs", import.meta.url));
 const SANDBOXES = 5;
 
 interface Started {
@@ -45,10 +44,10 @@ async function start(argv: readonly string[], env: Record<string, string> = {}):
 }
 
 const serve = (machine: Machine, ...more: string[]): string[] => {
-  return [process.execPath, BIN, "serve", ...machine.flags, ...more];
+  return [process.execPath, COMMAND, "serve", ...machine.flags, ...more];
 };
 
-/** As npm does it: npm, a shell, the command. */
+/** As npm does: npm, a shell, the command. */
 const underNpm = (machine: Machine): Promise<Started> => {
   const shell = ["/bin/sh", "-c", '"$@"; true', "sh"];
   return start([...shell, ...shell, ...serve(machine)], { npm_command: "exec" });
@@ -60,7 +59,7 @@ async function exitOf({ child, ended }: Started): Promise<number | null> {
   return child.exitCode;
 }
 
-/** Sandboxes of a server that is draining, and waits for its store. */
+/** Sandboxes of a draining server that waits for its store. */
 async function held(machine: Machine, server: Started, stop: () => void): Promise<string[]> {
   const ids = await createSandboxes(server.url, SANDBOXES);
   await machine.takeStoreAway();
@@ -76,7 +75,7 @@ async function expectSaved(machine: Machine, ids: readonly string[]): Promise<vo
 }
 
 describe("every sandbox is saved", () => {
-  test("when the whole group under npm is told to end, again and again", async () => {
+  test("when the whole group under npm is signalled repeatedly", async () => {
     const machine = await newMachine();
     const server = await underNpm(machine);
     const tell = (signal: NodeJS.Signals): boolean => process.kill(-(server.child.pid ?? 0), signal);
@@ -133,8 +132,9 @@ const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find((path) => {
 
 test.skipIf(oldNode === undefined)("a drain continues when the older Node that started it is killed", async () => {
   const machine = await newMachine();
-  const [, ...argv] = serve(machine);
-  const server = await start([oldNode ?? "", ...argv]);
+  const [, , ...argv] = serve(machine);
+  // Only the clone has a newer Node.
+  const server = await start([oldNode ?? "", CLONE_COMMAND, ...argv]);
   const ids = await held(machine, server, () => server.child.kill("SIGTERM"));
   server.child.kill("SIGKILL");
   await expect.poll(() => server.child.signalCode).toBe("SIGKILL");
@@ -164,7 +164,7 @@ describe.skipIf(!canUnshare)("as PID 1 of a container (skipped where there are n
     await expectSaved(machine, ids);
   });
 
-  test("when its time limit passes before the store is back, the next server on the machine has everything", async () => {
+  test("if the time limit passes before the store is back, the next server on the machine has everything", async () => {
     const machine = await newMachine();
     const { server, tell } = await inContainer(machine);
     const ids = await held(machine, server, () => tell("SIGTERM"));
@@ -177,7 +177,7 @@ describe.skipIf(!canUnshare)("as PID 1 of a container (skipped where there are n
   });
 });
 
-test("a second Ctrl-C ends it at once, but not a copy of the first", async () => {
+test("a second Ctrl-C ends it at once, but a copy of the first does not", async () => {
   const machine = await newMachine();
   const server = await start(serve(machine));
   await held(machine, server, () => server.child.kill("SIGINT"));
@@ -190,7 +190,7 @@ test("a second Ctrl-C ends it at once, but not a copy of the first", async () =>
   expect(await exitOf(server)).toBe(130);
 });
 
-test("a store that stays away makes it fail with a list, and the next server publishes what was kept", async () => {
+test("a store that stays unavailable makes it fail with a list, and the next server publishes the kept states", async () => {
   const machine = await newMachine();
   const server = await start(serve(machine, "--drain-timeout", "1s"));
   const ids = await held(machine, server, () => server.child.kill("SIGTERM"));

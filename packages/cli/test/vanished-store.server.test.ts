@@ -7,7 +7,7 @@ import { movedFolder, type VanishingFolder } from "../../../test/kit/vanishing-f
 import { runProgram } from "../src/program.ts";
 import { fakeIo } from "./support/fake-io.ts";
 
-/** A machine whose store may be away. */
+/** A machine whose store may be unavailable. */
 async function machine(): Promise<{
   folder: VanishingFolder;
   run: (...argv: string[]) => Promise<{ code: number; out: string; err: string }>;
@@ -24,7 +24,7 @@ async function machine(): Promise<{
   return {
     folder,
     run: async (...argv) => await start(argv, () => {}),
-    // It is told to end as soon as it serves.
+    // It is stopped as soon as it serves.
     serve: async (...argv) =>
       await start(["serve", "--backend", "fake", "--port", "0", "--log-level", "silent", ...argv], (io) =>
         io.signal("SIGTERM"),
@@ -55,7 +55,7 @@ test("with --require-store no server creates a store, and an existing one is use
   expect(await serve("--require-store")).toMatchObject({ code: 0 });
 });
 
-test("gc, scrub and doctor say that a known store is away, and leave nothing", async () => {
+test("gc, scrub and doctor report that a known store is unavailable, and leave nothing", async () => {
   const { folder, serve, run } = await machine();
   await serve();
   expect(await run("gc", "--apply")).toMatchObject({ code: 0 });

@@ -31,7 +31,7 @@ export interface ComparedSandbox {
 }
 
 export interface Comparison {
-  /** What the files are compared with: the snapshot that all sandboxes come from, or the first sandbox. */
+  /** The base of the comparison: the snapshot that all sandboxes come from, or the first sandbox. */
   readonly base: { readonly kind: "snapshot" | "sandbox"; readonly id: string };
   readonly items: readonly ComparedSandbox[];
 }

@@ -25,7 +25,7 @@ export type RetentionPreview = Of<"previewRetention">;
 /** How much of a deleted sandbox's data is removed with it, and how much others share. */
 export type RemovedData = Of<"destroySandbox">;
 export type ImageRecord = Of<"getImage">;
-/** What a deletion of images removed. */
+/** The result of a deletion of images. */
 export type RemovedImages = Of<"pruneImages">;
 export type OperationRecord = Camel<WireOperation>;
 export type EventRecord = ItemOf<Of<"events">>;

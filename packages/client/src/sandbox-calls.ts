@@ -122,7 +122,8 @@ export class SandboxCalls {
   async recover(error: unknown, signal: AbortSignal | undefined, failures = 1): Promise<boolean> {
     if (!isSandboxerError(error)) return false;
     const away = this.#url !== this.transport.url;
-    if (this.transport.relay && isOfOwner(error)) return this.#throughRelay(error, signal, failures);
+    const isRelayed = this.transport.relay || error.code !== "lease_held";
+    if (isRelayed && isOfOwner(error)) return this.#throughRelay(error, signal, failures);
     if (error.code === "lease_held") return this.#toOwner(error, signal);
     if (
       away &&

@@ -31,7 +31,7 @@ export class SandboxHandle {
   readonly token: string | undefined;
   /** How `acquire` got it. */
   readonly tier: AcquireTier | undefined;
-  /** What `restore` and `move` kept. */
+  /** The parts that `restore` and `move` kept. */
   readonly carried: Carried | undefined;
   readonly client: Sandboxer;
   readonly files: SandboxFiles;

@@ -29,12 +29,12 @@ async function blocksOf(page: string): Promise<Block[]> {
     }));
 }
 
-/** What `console.log` is said to print, by the comments behind it. */
+/** The output of `console.log` according to the comments after it. */
 function promises(code: string): string[] {
   return [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text ?? "");
 }
 
-/** Runs an example as the body of a function that has what pages take for granted: a client, and a sandbox. */
+/** Runs an example as the body of a function with the names that pages assume: a client, and a sandbox. */
 async function run(code: string, scope: Readonly<Record<string, unknown>>): Promise<void> {
   const body = stripTypeScriptTypes(code).replaceAll(
     /^import \{([^}]*)\} from "([^"]+)";$/gm,
@@ -52,7 +52,7 @@ const guides = (await readdir(new URL("../../../docs/guides", import.meta.url)))
 const pages = ["README.md", "docs/start/README.md", "docs/reference/sdk.md", ...guides];
 const blocks = (await Promise.all(pages.map(blocksOf))).flat();
 
-describe("every example runs, and prints what it says", () => {
+describe("every example runs, and prints the shown output", () => {
   test("there are examples", () => {
     expect(blocks.length).toBeGreaterThan(15);
   });

@@ -9,12 +9,12 @@ import { server } from "./support/server.ts";
 const run = promisify(execFile);
 const FOLDER = fileURLToPath(new URL("../../../examples/", import.meta.url));
 
-test("the examples of the SDK are those that are tested", async () => {
+test("all examples of the SDK are tested", async () => {
   const names = (await readdir(FOLDER)).filter((name) => name.endsWith(".mjs"));
   expect(names.toSorted()).toEqual(["hello.mjs", "try-three-ways.mjs"]);
 });
 
-test("try-three-ways", async () => {
+test("try-three-ways keeps the best fork and leaves no sandbox", async () => {
   const { url, client } = await server();
   const { stdout } = await run(process.execPath, [`${FOLDER}try-three-ways.mjs`, url]);
   expect(stdout).toContain("times 4: 40\n");
@@ -22,7 +22,7 @@ test("try-three-ways", async () => {
   expect((await client.info()).sandboxes).toBe(0);
 });
 
-test("try-three-ways without a server says what to do", async () => {
+test("try-three-ways without a server prints the next step", async () => {
   const failed = run(process.execPath, [`${FOLDER}try-three-ways.mjs`, await deadUrl()]);
   await expect(failed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("sandboxer serve") });
 });

@@ -12,7 +12,7 @@ async function codeOf(file: URL | string): Promise<string> {
   return stripTypeScriptTypes(await readFile(file, "utf8")).replaceAll(/\/\*[\s\S]*?\*\//g, "");
 }
 
-/** Everything that a module loads, and what these load; types cost nothing and are not counted. */
+/** Everything that a module loads, directly or indirectly; types are not loaded and not counted. */
 async function loaded(entry: string): Promise<{ files: string[]; others: string[] }> {
   const files = new Set<string>();
   const others = new Set<string>();
@@ -32,19 +32,19 @@ async function loaded(entry: string): Promise<{ files: string[]; others: string[
 }
 
 describe("the modules that the SDK loads", () => {
-  test("the main entry: nothing of Node, and no schemas", async () => {
+  test("the main entry loads nothing of Node, and no schemas", async () => {
     const { files, others } = await loaded("index.ts");
     expect(files.length).toBeGreaterThan(30);
     expect(others).toEqual([]);
   });
 
-  test("the node entry: Node alone", async () => {
+  test("the node entry loads only Node", async () => {
     const { others } = await loaded("node/index.ts");
     expect(others.length).toBeGreaterThan(0);
     expect(others.filter((name) => !name.startsWith("node:"))).toEqual([]);
   });
 
-  test("the testing entry: the server, when it is asked for", async () => {
+  test("the testing entry loads the server on demand", async () => {
     const { others } = await loaded("testing/index.ts");
     expect(others.filter((name) => !name.startsWith("node:"))).toEqual([
       "@sandboxer/server",
@@ -52,7 +52,7 @@ describe("the modules that the SDK loads", () => {
     ]);
   });
 
-  test("one dependency", async () => {
+  test("the package has one dependency", async () => {
     const text = await readFile(new URL("../package.json", SOURCE), "utf8");
     const { dependencies, peerDependenciesMeta } = JSON.parse(text) as Record<string, object>;
     expect(Object.keys(dependencies ?? {})).toEqual(["@sandboxer/protocol"]);
@@ -60,7 +60,7 @@ describe("the modules that the SDK loads", () => {
   });
 });
 
-test("there are no globals of Node in what browsers load", async () => {
+test("browser code uses no globals of Node", async () => {
   const { files } = await loaded("index.ts");
   for (const file of files) {
     const found = /\b(Buffer|process\.(env|nextTick|platform|versions)|setImmediate|require)\b/.exec(

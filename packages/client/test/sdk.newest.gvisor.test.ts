@@ -13,7 +13,7 @@ async function create(server: ServerProcess): Promise<Sandbox> {
 }
 
 describe.skipIf(missing !== undefined)("the SDK on gVisor", () => {
-  test("commands, stdin, files and a terminal with a real shell", async () => {
+  test("commands, stdin, files and a terminal work with a real shell", async () => {
     const server = await ServerProcess.start({ store: await temporaryFolder() });
     const sandbox = await create(server);
     expect(await sandbox.exec("echo out; echo err >&2; exit 3")).toMatchObject({
@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)("the SDK on gVisor", () => {
     expect(exitCode).toBe(5);
   });
 
-  test("a handoff in the middle loses no byte and repeats none", async () => {
+  test("a handoff in the middle neither loses nor repeats bytes", async () => {
     const store = await temporaryFolder();
     const [from, to] = [await ServerProcess.start({ store }), await ServerProcess.start({ store })];
     const sandbox = await create(from);

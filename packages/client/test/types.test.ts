@@ -29,7 +29,7 @@ describe("call, from the protocol's table", () => {
     });
   });
 
-  test("options that a route does not take do not compile", () => {
+  test("options that a route does not have do not compile", () => {
     expectTypes(() => [
       client.call("listSandboxes", {}),
       client.call("listSandboxes", { query: { limit: 5, state: "stored" } }),
@@ -54,7 +54,7 @@ describe("call, from the protocol's table", () => {
 });
 
 describe("sandboxes", () => {
-  test("names are in camelCase, and maps keep theirs", () => {
+  test("names are in camelCase, and user-defined keys are unchanged", () => {
     expectTypeOf<SandboxRecord["expiresAt"]>().toEqualTypeOf<string | null>();
     expectTypeOf<SandboxRecord["flags"]["enableSandboxHandoff"]>().toEqualTypeOf<boolean>();
     expectTypeOf<SandboxRecord["labels"]>().toEqualTypeOf<Record<string, string>>();
@@ -66,7 +66,7 @@ describe("sandboxes", () => {
     expectTypeOf<CreateOptions["env"]>().toEqualTypeOf<Record<string, string> | undefined>();
   });
 
-  test("creation takes what the server takes, and where the server is", () => {
+  test("creation accepts the server's settings and its URL", () => {
     expectTypes(() => [
       Sandbox.create(),
       Sandbox.create({ url: "http://x", apiKey: "k", image: "host", ttl: "4h", onProgress: ({ phase }) => phase }),
@@ -80,7 +80,7 @@ describe("sandboxes", () => {
     ]);
   });
 
-  test("exec is its result when awaited, and lines and bytes when iterated", () => {
+  test("exec is its result when awaited, and yields lines and bytes when iterated", () => {
     expectTypes(async () => {
       const execution = sandbox.exec("ls");
       expectTypeOf<Awaited<typeof execution>>().toEqualTypeOf<ExecResult>();

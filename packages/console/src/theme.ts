@@ -10,7 +10,7 @@ const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const dark = signal(systemIsDark.matches);
 systemIsDark.addEventListener("change", () => (dark.value = systemIsDark.matches));
 
-/** The one that is seen. */
+/** The visible theme. */
 export const shownTheme = computed(() => (theme.value === "system" ? (dark.value ? "dark" : "light") : theme.value));
 
 export function nextTheme(): void {

@@ -17,7 +17,7 @@ declare global {
   }
 }
 
-/** What axe finds wrong, one line for each element. Evaluated by the debugger, so that the page's policy stays as it is. */
+/** The findings of axe, one line for each element. Evaluated by the debugger: the page's policy stays unchanged. */
 async function axeFindings(page: Page, options: RunOptions): Promise<string[]> {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
   const { violations } = await page.evaluate((chosen) => window.axe.run(chosen), options);
@@ -27,7 +27,7 @@ async function axeFindings(page: Page, options: RunOptions): Promise<string[]> {
 const NARROW = { width: 360, height: 740 };
 const WIDE = { width: 1280, height: 800 };
 
-test("axe finds nothing on any page, light and dark, and at 360 px, where nothing is scrolled sideways", async () => {
+test("axe finds nothing on any page, light and dark, and nothing scrolls sideways at 360 px", async () => {
   const { library, names } = await testImages();
   const { page, client, open } = await startConsole({ path: false, images: library });
   for (const name of names) await client.images.pull(name);
@@ -55,7 +55,7 @@ test("axe finds nothing on any page, light and dark, and at 360 px, where nothin
   expect(findings).toEqual([]);
 });
 
-/** Everything that can be pressed or filled in, and what is seen of it when the focus is there. */
+/** Everything that can be pressed or filled in, and how it looks when it has the focus. */
 async function walkByKeyboard(page: Page): Promise<{ reached: Set<string>; invisible: string[] }> {
   const reached = new Set<string>();
   const invisible: string[] = [];
@@ -69,7 +69,7 @@ async function walkByKeyboard(page: Page): Promise<{ reached: Set<string>; invis
   reached.add("1");
   let inEditor = false;
   for (let presses = 0; presses < 200; presses += 1) {
-    // An editor takes Tab for itself, until Escape.
+    // An editor uses Tab itself, until Escape.
     if (inEditor) await page.keyboard.press("Escape");
     await page.keyboard.press("Tab");
     const at = await page.evaluate(() => {
@@ -89,11 +89,11 @@ async function walkByKeyboard(page: Page): Promise<{ reached: Set<string>; invis
   return { reached, invisible };
 }
 
-test("the keyboard reaches every link, button and field of every page, and the focus is seen", async () => {
+test("the keyboard reaches every link, button and field of every page, and the focus is visible", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const { sandbox } = await furnish(client);
   await open("/");
-  // A terminal takes the Tab key for the program in it: its page has a test of its own.
+  // A terminal passes the Tab key to its program: its page has a test of its own.
   for (const { name, path } of everyPage(sandbox.id).filter((each) => each.name !== "sandbox-terminal")) {
     await visit(page, path);
     const { reached, invisible } = await walkByKeyboard(page);

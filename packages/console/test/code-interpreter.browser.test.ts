@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const EXAMPLE = fileURLToPath(new URL("../../../examples/code-interpreter/", import.meta.url));
 
 test.skipIf(whyNoEngine() !== undefined)(
-  "the code interpreter: an image, a package, a chart, and a page whose URL resumes it at another server after kill -9",
+  "the code interpreter has an image, a package, a chart, and a URL that resumes it on another server after kill -9",
   async () => {
     const registry = await startDockerRegistry();
     onTestFinished(() => registry.stop());

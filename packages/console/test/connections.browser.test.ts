@@ -1,12 +1,13 @@
 import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
+import { hasOpenssl, makeCertificate } from "../../../test/kit/certificates.ts";
 import { startConsole } from "./support/start-console.ts";
 import { meanwhile } from "../../../test/kit/meanwhile.ts";
 
-/** A browser has so many connections to one server, for all of its tabs. */
+/** A browser has this many connections to one server, for all of its tabs. */
 const CONNECTIONS = 6;
 
-test("more tabs than a browser has connections: those that are not seen hold none", async () => {
+test("hidden tabs hold no connection, so that more tabs than connections work", async () => {
   const { context, client, url, page, open } = await startConsole({ path: false });
   await Sandbox.create({ client, name: "seen-in-every-tab" });
   for (let count = 0; count <= CONNECTIONS; count += 1) {
@@ -21,7 +22,7 @@ test("more tabs than a browser has connections: those that are not seen hold non
   }
   await open("/");
   await page.getByText("seen-in-every-tab").first().waitFor();
-  // One that is looked at again hears what happened meanwhile.
+  // A tab that is visible again receives the missed events.
   await Sandbox.create({ client, name: "made-meanwhile" });
   const [, first] = context.pages();
   await first?.evaluate(() => {
@@ -31,7 +32,19 @@ test("more tabs than a browser has connections: those that are not seen hold non
   await first?.getByText("made-meanwhile").first().waitFor();
 });
 
-test("a server that takes longer for an answer than the page waits until it asks again is heard", async () => {
+test.skipIf(!hasOpenssl())("over HTTPS more tabs than that are live at once, on one connection", async () => {
+  const tls = { credentials: await makeCertificate(), onRenewed: () => {} };
+  const browser = { ignoreHTTPSErrors: true };
+  const { context, url, server } = await startConsole({ path: false, tls, browser });
+  for (let count = 0; count <= CONNECTIONS; count += 1) {
+    const tab = await context.newPage();
+    await tab.goto(url);
+    await tab.getByText("live", { exact: true }).waitFor();
+  }
+  expect(server.parts?.sockets.size).toBeLessThan(CONNECTIONS);
+});
+
+test("a slow server whose answers take longer than the polling interval is still heard", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "slow" });
   await page.route(/\/v1\/(instances|sandboxes\/[^/]+\/usage)$/, async (route) => {
@@ -44,7 +57,7 @@ test("a server that takes longer for an answer than the page waits until it asks
   await page.getByText("this server", { exact: true }).waitFor();
 });
 
-test("a page says that it is not live for as long as it is not", async () => {
+test("a page shows that it is not live as long as it is not", async () => {
   const { page, guard, server } = await startConsole();
   await page.getByText("live", { exact: true }).waitFor();
   guard.expectProblem(/^failed: GET/);
@@ -59,7 +72,7 @@ test("a page says that it is not live for as long as it is not", async () => {
   for (const socket of server.parts?.sockets ?? []) socket.destroy();
   await page.getByText("reconnecting …").waitFor();
   await page.evaluate(() => window.told?.clear());
-  // As often as it is tried again.
+  // How often it was tried again.
   let tried = 0;
   page.on("requestfailed", (request) => (tried += Number(request.url().includes("/v1/events"))));
   await expect.poll(() => tried).toBeGreaterThan(6);
@@ -68,7 +81,7 @@ test("a page says that it is not live for as long as it is not", async () => {
   await page.getByText("live", { exact: true }).waitFor();
 });
 
-test("a user who returns to a long list finds the same place; another page begins at its top", async () => {
+test("a user who returns to a long list finds the same position; another page begins at its top", async () => {
   const { page, client, open } = await startConsole({
     path: false,
     browser: { viewport: { width: 400, height: 500 } },
@@ -87,7 +100,7 @@ test("a user who returns to a long list finds the same place; another page begin
   await expect.poll(() => page.evaluate(() => scrollY)).toBe(2_500);
 });
 
-test("a restarted server is known by what it reports now", async () => {
+test("a restarted server is shown with its current facts", async () => {
   const { page, client, server, guard, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "there-before" });
   await open(`/sandboxes/${sandbox.id}/facts`);
@@ -101,4 +114,21 @@ test("a restarted server is known by what it reports now", async () => {
   for (const socket of server.parts?.sockets ?? []) socket.destroy();
   await page.getByText("another0", { exact: true }).waitFor();
   expect(await page.title()).toBe("there-before · sandboxer");
+});
+
+test("a newer engine is offered when it is ready", async () => {
+  const { page, open } = await startConsole({ path: false });
+  const message = "New sandboxes use it after the next restart of the server; until then, runsc 20240729.0.";
+  const others = { platform: null, source: "cache" };
+  const engines = [
+    { ...others, version: "20240729.0", state: "default", message: null },
+    { ...others, version: "20260622.0", state: "ready", message },
+  ];
+  await page.route("**/v1/server", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...((await response.json()) as object), engines } });
+  });
+  await open("/instances");
+  await page.getByText(`gVisor 20260622.0 is ready. ${message}`).waitFor();
+  expect(await page.getByText("20240729.0 (default), 20260622.0 (ready)").count()).toBe(1);
 });

@@ -3,7 +3,7 @@ import { Sandbox } from "@sandboxer/client";
 import { chooseAction } from "./support/more-actions.ts";
 import { startConsole } from "./support/start-console.ts";
 
-test("a snapshot is taken, restored with what it carries, and kept while something needs it", async () => {
+test("a snapshot is taken, restored with the kept parts shown, and kept while something needs it", async () => {
   const { page, client, open, guard, screenshot } = await startConsole({ path: false });
   const web = await Sandbox.create({ client, name: "web" });
   await open(`/lineage?focus=${web.id}`);
@@ -50,7 +50,7 @@ test("a snapshot is taken, restored with what it carries, and kept while somethi
   expect((await client.snapshots.get(first.id)).labels).toEqual({});
 });
 
-test("a rewind says what it undoes; a fork makes several", async () => {
+test("a rewind shows the changes that it undoes; a fork creates several sandboxes", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const web = await Sandbox.create({ client, name: "web" });
   await web.snapshot({ name: "clean" });
@@ -115,7 +115,7 @@ test("a handoff goes to the other server of the store", async () => {
     .waitFor();
 });
 
-test("a server that is alone has nobody to hand a sandbox to", async () => {
+test("a single server offers no handoff", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const web = await Sandbox.create({ client, name: "web" });
   await open(`/sandboxes/${web.id}/timeline`);
@@ -124,7 +124,7 @@ test("a server that is alone has nobody to hand a sandbox to", async () => {
   expect(await page.getByRole("button", { name: "Hand off", exact: true }).isDisabled()).toBe(true);
 });
 
-test("a dialog begins with what it asks for; one that only warns begins with the way out", async () => {
+test("a dialog focuses its first field; a warning focuses the cancel button", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "asked-about" });
   await open(`/sandboxes/${sandbox.id}/facts`);

@@ -46,7 +46,7 @@ test("the token of a new sandbox is shown once", async () => {
   expect(await token.count()).toBe(0);
 });
 
-test("metrics are drawn, and shown as numbers", async () => {
+test("metrics are drawn, and listed as numbers", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "measured" });
   await open(`/sandboxes/${sandbox.id}/metrics`);
@@ -62,7 +62,7 @@ test("metrics are drawn, and shown as numbers", async () => {
   await screenshot("metrics");
 });
 
-test("instances: every server of the store with what it owns, and what a server can do", async () => {
+test("instances lists every server of the store with its sandboxes, and the capabilities of a server", async () => {
   const { page, client, servers, open, screenshot } = await startConsole({ instances: 2, path: false });
   const here = await Sandbox.create({ client, name: "here" });
   const there = await Sandbox.create({ client: servers[1]?.client ?? client, name: "there" });
@@ -78,7 +78,7 @@ test("instances: every server of the store with what it owns, and what a server 
   await there.destroy();
 });
 
-test("a server without a store says what a store gives", async () => {
+test("a server without a store explains the benefits of a store", async () => {
   const { page } = await startConsole({ path: "/instances", store: false });
   await page.getByRole("heading", { name: "This server has no store" }).waitFor();
 });

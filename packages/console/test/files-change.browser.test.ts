@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../../test/kit/temporary-folder.ts";
 import { WAIT, link, chooseInMenu, listed, saved } from "./support/files-page.ts";
 import { startConsole } from "./support/start-console.ts";
 
-test("a text is edited and saved; one that changed meanwhile is not overwritten without being asked", async () => {
+test("a text is edited and saved; a file that changed meanwhile is not overwritten without confirmation", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   await sandbox.files.write("/workspace/a.txt", "one\r\ntwo\r\n");
@@ -20,7 +20,7 @@ test("a text is edited and saved; one that changed meanwhile is not overwritten 
 
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByRole("textbox", { name: "Content" }).fill("mine");
-  // What is written is there again after looking elsewhere.
+  // Unsaved text is restored after a visit to another page.
   await link(page, "Open folder").click();
   await link(page, "a.txt").click();
   expect(await page.getByRole("textbox", { name: "Content" }).inputValue()).toBe("mine");
@@ -88,7 +88,7 @@ test("files and folders are created, renamed and removed; existing ones are neve
   expect(await sandbox.files.exists("/workspace/docs")).toBe(false);
 });
 
-test("files go up by button and by drop, replacing only what may be replaced, and come down", async () => {
+test("files are uploaded by button and by drop, replaced only on confirmation, and downloaded", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   await sandbox.files.write("/workspace/a.txt", "there before");
@@ -146,7 +146,7 @@ test("files go up by button and by drop, replacing only what may be replaced, an
   expect(tar.bytes.includes("new b")).toBe(true);
 });
 
-test("a file of a sandbox at another server is saved through this one", async () => {
+test("a file of a sandbox on another server is saved through this one", async () => {
   const { page, servers, open } = await startConsole({ path: false, instances: 2 });
   const sandbox = await Sandbox.create({ client: servers[1]!.client });
   await sandbox.files.write("/workspace/far.txt", "from afar");
@@ -155,7 +155,7 @@ test("a file of a sandbox at another server is saved through this one", async ()
   expect(down.bytes.toString()).toBe("from afar");
 });
 
-test.skipIf(whyNoEngine() !== undefined)("a name that is no UTF-8 is given another one", async () => {
+test.skipIf(whyNoEngine() !== undefined)("a file name that is not UTF-8 can be changed", async () => {
   const { page, client, open, guard } = await startConsole({ path: false, backend: "gvisor" });
   const sandbox = await Sandbox.create({ client });
   await sandbox.exec(

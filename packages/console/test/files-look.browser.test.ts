@@ -4,7 +4,7 @@ import { isTooWide } from "./support/every-page.ts";
 import { WAIT, link, chooseInMenu, go, listed } from "./support/files-page.ts";
 import { startConsole } from "./support/start-console.ts";
 
-test("folders are walked by links, crumbs and typed paths; the list is ordered, and all of it is in the address", async () => {
+test("folders are browsed by links, crumbs and typed paths; the list is sorted, and the URL has all of it", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "files" });
   await sandbox.files.write("/workspace/notes-10.md", "ten");
@@ -37,7 +37,7 @@ test("folders are walked by links, crumbs and typed paths; the list is ordered, 
   await link(page, "main.py").waitFor();
 });
 
-test("long texts are cut with a notice, images are drawn, other bytes are shown as such", async () => {
+test("long texts are truncated with a notice, images are drawn, other bytes are shown in hex", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   await sandbox.files.write("/workspace/long.txt", "0123456789abcde\n".repeat(70_000));
@@ -64,7 +64,7 @@ test("long texts are cut with a notice, images are drawn, other bytes are shown 
   await bytes.getByText("00001000  00 01 02").waitFor();
 });
 
-test("names with anything in them are seen as they are, and can be opened, renamed and removed", async () => {
+test("hostile names are shown literally, and can be opened, renamed and removed", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   const shown: Readonly<Record<string, string>> = {
@@ -97,7 +97,7 @@ test("names with anything in them are seen as they are, and can be opened, renam
   await expect.poll(() => sandbox.files.exists("/workspace/invoice\u202Egnp.exe"), WAIT).toBe(false);
 });
 
-test("ten thousand entries cost as many rows as are seen; a key with the scope read is offered nothing else", async () => {
+test("ten thousand entries render only the visible rows; a key with the scope read is offered no changes", async () => {
   const { page, client, open } = await startConsole({ path: false, keys: "read" });
   const sandbox = await Sandbox.create({ client });
   const names = Array.from({ length: 10_000 }, (_, index) => `entry-${index}`);

@@ -6,7 +6,7 @@ import { listenToBanners } from "./support/told.ts";
 import { countTo, terminalText, untilTerminalShows } from "./support/terminal-text.ts";
 
 const LAST = 120;
-/** Fits on a terminal's screen, so that all of it can be read there. */
+/** Fits on a terminal's screen, so that all of it can be read. */
 const NUMBERS = countTo(LAST, 0.04);
 
 async function expectCountAcrossMoves(options: ConsoleOptions): Promise<void> {
@@ -15,7 +15,7 @@ async function expectCountAcrossMoves(options: ConsoleOptions): Promise<void> {
   if (here === undefined || other === undefined) throw new Error("There are two servers.");
   const sandbox = await Sandbox.create({ client, name: "counter" });
   (await sandbox.pty({ command: NUMBERS.command, rows: 24, columns: 80 })).detach();
-  // While it moves the servers say so.
+  // The servers answer with it while the sandbox moves.
   guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
   await open(`/sandboxes/${sandbox.id}`);
   await untilTerminalShows(page, ",10,");

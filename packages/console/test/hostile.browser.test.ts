@@ -6,7 +6,7 @@ import { HOSTILE, HOSTILE_FILE_NAMES } from "./support/hostile.ts";
 import { startConsole } from "./support/start-console.ts";
 import { testImages } from "./support/test-images.ts";
 
-/** What only a mistake could have put into the page. Events are sent to everything, in case something listens. */
+/** Elements that only a bug could have put into the page. Events are sent to everything, in case something listens. */
 function findInjected(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const found: string[] = [];
@@ -34,7 +34,7 @@ const REFUSED = {
   last_at: "2026-01-01T00:00:00Z",
 };
 
-/** Records of a store may be older than the rules for names, and come from other servers: they are data all the same. */
+/** Records of a store may be older than the rules for names, and come from other servers. */
 async function spoilRecords(route: Route): Promise<void> {
   const response = await route.fetch();
   const body: unknown = await response.json().catch(() => undefined);
@@ -64,7 +64,7 @@ async function furnishHostile(client: Parameters<typeof Sandbox.create>[0]): Pro
   return sandbox;
 }
 
-test("hostile names, labels, commands, file names and output are text on every page, and the layout holds", async () => {
+test("hostile names, labels, commands, file names and output are plain text on every page, and the layout is unaffected", async () => {
   const { library, names } = await testImages();
   const { page, context, client, open } = await startConsole({ path: false, images: library });
   await client.images.pull(names[0]);

@@ -49,7 +49,7 @@ test("images are pulled with progress, listed, deleted and pruned", async () => 
   expect(await client.images.list()).toEqual([]);
 });
 
-test("a key that may only use sandboxes pulls images and deletes none", async () => {
+test("a key with the scope use pulls images and deletes none", async () => {
   const { library, names } = await testImages();
   const { page, client, open } = await startConsole({ path: false, images: library, keys: "use" });
   await client.images.pull(names[0]);

@@ -3,7 +3,7 @@ import { Sandbox, type Sandboxer } from "@sandboxer/client";
 import type { Page } from "playwright-core";
 import { startConsole } from "./support/start-console.ts";
 
-/** web, its snapshot `before`, and a sandbox that began with it. */
+/** web, its snapshot `before`, and a sandbox that was created from it. */
 async function family(client: Sandboxer): Promise<{ web: Sandbox; copy: Sandbox }> {
   const web = await Sandbox.create({ client, name: "web" });
   await web.files.write("/workspace/kept", "1");
@@ -16,7 +16,7 @@ async function family(client: Sandboxer): Promise<{ web: Sandbox; copy: Sandbox 
 const panelOf = (page: Page) => page.getByRole("complementary");
 const node = (page: Page, name: RegExp) => page.getByRole("treeitem", { name });
 
-test("the drawing shows the lineage, and the keyboard follows it", async () => {
+test("the drawing shows the lineage, and the keyboard navigates it", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const { web } = await family(client);
   await Sandbox.create({ client, name: "lonely" });
@@ -76,7 +76,7 @@ test("two states are compared", async () => {
   await dialog.getByText("0 listed").waitFor();
 });
 
-test("a thousand nodes are folded, and each is found", async () => {
+test("a thousand nodes are collapsed, and each can be found", async () => {
   const { page, server, open } = await startConsole({ path: false });
   const created = "2026-01-01T00:00:00.000Z";
   const snapshot = (index: number) => ({
@@ -91,7 +91,7 @@ test("a thousand nodes are folded, and each is found", async () => {
     labels: {},
     sandbox_id: "gone",
     sandbox_name: null,
-    // A hundred families; and one that claims to be its own grandchild.
+    // A hundred families, one of which claims to be its own grandchild.
     parent: index === 0 ? "s200" : index < 100 ? null : `s${index - 100}`,
     children: [],
     sandboxes: [],

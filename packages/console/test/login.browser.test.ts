@@ -10,7 +10,7 @@ async function typeKey(page: Page, key: string): Promise<void> {
 
 const sections = (page: Page) => page.getByRole("navigation", { name: "Sections" });
 
-test("a wrong key says what to do, and the right one lets in; a reload stays in", async () => {
+test("a wrong key shows the next step, and the right one logs in; a reload stays logged in", async () => {
   const { page, keys, guard, screenshot } = await startConsole({ keys: "logged out" });
   guard.expectAnswer(401, /^\/v1\/login$/);
   await page.getByLabel("Key of this server").waitFor();
@@ -26,7 +26,7 @@ test("a wrong key says what to do, and the right one lets in; a reload stays in"
   await sections(page).waitFor();
 });
 
-test("the key is nowhere in the browser but in a cookie's stead, which scripts cannot read", async () => {
+test("the browser stores no key, only a cookie that scripts cannot read", async () => {
   const { page, context, keys } = await startConsole({ keys: "logged out" });
   const key = keys?.texts.admin ?? "";
   await typeKey(page, key);
@@ -54,28 +54,28 @@ test("the key is nowhere in the browser but in a cookie's stead, which scripts c
 test("logging out ends the session at the server too", async () => {
   const { page, context, url, guard } = await startConsole({ keys: "use" });
   const before = await context.cookies();
-  // What the page asks for in the same moment comes too late.
+  // Requests of the page at the same moment come too late.
   guard.expectAnswer(401, /^\/v1\//);
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByLabel("Key of this server").waitFor();
   expect(await context.cookies()).toEqual([]);
-  // Whoever had copied the cookie is out as well.
+  // A copy of the cookie is invalid as well.
   await context.addCookies(before);
   expect((await context.request.get(`${url}/v1/server`)).status()).toBe(401);
 });
 
-test("a revoked key ends the sessions that were opened with it, in a page that is open too", async () => {
+test("a revoked key ends the sessions that were opened with it, even in an open page", async () => {
   const { page, keys, guard } = await startConsole({ keys: "use" });
   await sections(page).waitFor();
   guard.expectAnswer(401, /^\/v1\//);
-  // The server cuts what it was telling.
+  // The server cuts the open stream.
   guard.expectProblem(/v1\/events.*ERR_INCOMPLETE_CHUNKED_ENCODING/);
   const record = keys?.file.list().find(({ scope }) => scope === "use");
   await keys?.file.revoke(record?.id ?? "");
   await page.getByLabel("Key of this server").waitFor();
 });
 
-test("a session that ends behind a dialog leaves nothing in front of the login, which returns to the same place", async () => {
+test("a session that ends behind a dialog shows only the login, which returns to the same page", async () => {
   const { page, client, keys, guard, open } = await startConsole({ keys: "use", path: false });
   const sandbox = await Sandbox.create({ client, name: "still-here" });
   await open(`/sandboxes/${sandbox.id}/facts`);
@@ -89,7 +89,7 @@ test("a session that ends behind a dialog leaves nothing in front of the login, 
   expect(await page.locator("dialog[open]").count()).toBe(0);
   await typeKey(page, keys?.texts.read ?? "");
   await page.getByRole("heading", { name: "Identity", exact: true }).waitFor();
-  // This key may only look.
+  // This key has the scope read.
   expect(await page.getByRole("button", { name: "Fork …" }).count()).toBe(0);
 });
 
@@ -101,7 +101,7 @@ test("a log-out that fails is reported", async () => {
   await page.getByText("You are still logged in").waitFor();
 });
 
-test("a server without keys asks for none", async () => {
+test("a server without keys has no login", async () => {
   const { page } = await startConsole();
   await sections(page).waitFor();
   expect(await page.getByLabel("Key of this server").count()).toBe(0);

@@ -7,7 +7,7 @@ import { startConsole, type TestConsole } from "./support/start-console.ts";
 
 const PROXY_PORT = 3128;
 
-/** Asks the proxy of a sandbox for a host, as a program inside does; gives the first line of the answer. */
+/** Asks the proxy of a sandbox for a host, as a program inside does; returns the first line of the answer. */
 async function askProxy({ server }: TestConsole, sandbox: Sandbox, host: string): Promise<string> {
   const program = server.parts?.backend.dial(sandbox.id, PROXY_PORT);
   program?.write(`GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
@@ -16,7 +16,7 @@ async function askProxy({ server }: TestConsole, sandbox: Sandbox, host: string)
   return first?.toString().split("\r\n")[0] ?? "";
 }
 
-test("refused connections are listed as they happen, and the policy can be changed", async () => {
+test("refused connections are listed live, and the policy can be changed", async () => {
   const console = await startConsole({ path: false });
   const { page, client, open, screenshot } = console;
   const sandbox = await Sandbox.create({ client, name: "careful", network: { allow: ["pypi.org"] } });

@@ -12,7 +12,7 @@ const KEY = "a-key-that-is-long-enough-not-to-be-guessed";
 const LISTEN =
   'require("net").createServer((c) => c.pipe(c)).listen(8000, "127.0.0.1", () => console.log("listening"))';
 
-/** A page that attacks the server which shows it; `server` is the origin of the API and the console. */
+/** A page that attacks the server that serves it; `server` is the origin of the API and the console. */
 const hostilePage = (server: string): string => `<!doctype html><title>inside</title><script>
   const said = (work) => work.then((answer) => answer.type === "opaque" ? "opaque" : answer.status, () => "refused");
   const post = { method: "POST", body: "{}", credentials: "include" };

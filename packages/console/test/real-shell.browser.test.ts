@@ -12,7 +12,7 @@ async function type(page: Page, line: string): Promise<void> {
 }
 
 test.skipIf(whyNoEngine() !== undefined)(
-  "on gVisor: a shell's variable outlives a checkpoint, goes along with a fork, and its file is there to be seen",
+  "on gVisor: a shell's variable survives a checkpoint and a fork, and its file is shown",
   async () => {
     const { page, client, open, guard, screenshot } = await startConsole({ backend: "gvisor", path: false });
     const sandbox = await Sandbox.create({ client, name: "real" });

@@ -4,7 +4,7 @@ import { Sandbox } from "@sandboxer/client";
 import { expect, onTestFinished, test } from "vitest";
 import { startConsole } from "./support/start-console.ts";
 
-/** A page of somebody else: same machine, another port, so that browsers call it the same site but another origin. */
+/** A page of another origin: same machine, another port, so that browsers treat it as the same site. */
 async function startOtherOrigin(html: string): Promise<string> {
   const server: Server = createServer((_request, response) =>
     response.setHeader("content-type", "text/html; charset=utf-8").end(html),
@@ -75,7 +75,7 @@ test.each(["with keys and a session", "without keys"])(
     await page.waitForURL(`${url}/v1/sandboxes`);
     expect(await sandboxNames({ client })).toEqual(["victim"]);
     expect((await victim.refresh()).state).toBe("running");
-    // The console's own page may, with the same cookie: so it was the origin that was refused.
+    // The console's own page may do it with the same cookie, so the origin was the reason.
     await page.goto(url);
     const made = await page.evaluate(
       async () =>
@@ -86,7 +86,7 @@ test.each(["with keys and a session", "without keys"])(
   },
 );
 
-test("every answer of the console has the strict policy, and no inline script or style is in its page", async () => {
+test("every response of the console has the strict policy, and its page has no inline script or style", async () => {
   const { context, url, page } = await startConsole();
   const answerOfPage = await context.request.get(`${url}/sandboxes/some-id/files`, {
     headers: { accept: "text/html" },
@@ -115,7 +115,7 @@ test("every answer of the console has the strict policy, and no inline script or
   expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/i);
 });
 
-test("files of a sandbox are never shown as a page under the console's origin", async () => {
+test("files of a sandbox are never rendered under the console's origin", async () => {
   const { context, client, url, guard } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   const html = "<!doctype html><title>pwned</title><script>window.pwned = 1; fetch('/v1/sandboxes')</script>";

@@ -6,7 +6,7 @@ import { chooseAction } from "./support/more-actions.ts";
 import { startConsole } from "./support/start-console.ts";
 import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
 
-test("a paused sandbox is shown as paused; resumed, its terminal continues", async () => {
+test("a paused sandbox is shown as paused; after a resume, its terminal continues", async () => {
   const { page, client, open, guard, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "sleeper" });
   guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
@@ -24,7 +24,7 @@ test("a paused sandbox is shown as paused; resumed, its terminal continues", asy
   await untilTerminalShows(page, "got after");
   expect((await terminalText(page)).split("before")).toHaveLength(2);
 
-  // A page that comes while it sleeps has no terminal to show, and wakes nothing.
+  // A page that is opened while it is paused shows no terminal, and does not resume it.
   await sandbox.checkpoint();
   await open(`/sandboxes/${sandbox.id}`);
   await page.getByRole("heading", { name: "Paused" }).waitFor();
@@ -32,7 +32,7 @@ test("a paused sandbox is shown as paused; resumed, its terminal continues", asy
   expect((await sandbox.refresh()).state).toBe("stored");
 });
 
-test("an operation in progress is shown, and moves nothing that somebody is about to click", async () => {
+test("an operation in progress is shown without moving what the user is about to click", async () => {
   const { page, client, server, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "saved-often" });
   await open(`/sandboxes/${sandbox.id}/facts`);
@@ -47,7 +47,7 @@ test("an operation in progress is shown, and moves nothing that somebody is abou
   const underWay = page.getByRole("region", { name: /: running$/ });
   await underWay.waitFor();
   expect(await Promise.all([tab, button].map(placeOf))).toEqual(before);
-  // What it covers can be used all the same.
+  // Elements under it are still usable.
   const covered = await underWay.boundingBox();
   const isTaken = ([x, y]: readonly [number, number]): boolean =>
     document.elementFromPoint(x, y)?.closest(".operation") !== null;
@@ -56,11 +56,11 @@ test("an operation in progress is shown, and moves nothing that somebody is abou
   held.resolve();
   await saving;
   await underWay.waitFor({ state: "detached" });
-  // The facts are others now.
+  // The facts have changed.
   expect(await placeOf(tab)).toEqual(before[0]);
 });
 
-test("a part of the page that could not be loaded is asked for again by itself", async () => {
+test("a part of the page that could not be loaded is requested again automatically", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   await open(`/sandboxes/${sandbox.id}/run`);
@@ -87,7 +87,7 @@ test("a sandbox that is deleted while its page is open is distinguished from one
   await page.getByText("There is no sandbox with this id").waitFor();
 });
 
-test("the page destroys it after asking, and goes to the list", async () => {
+test("the page deletes it after a confirmation, and returns to the list", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
   guard.expectAnswer(404, /^\/v1\/sandboxes\//);
   guard.expectAnswer(410, /^\/v1\/sandboxes\//);
@@ -177,7 +177,7 @@ test("code runs in each language, with both streams, its exit code and a way to 
   await code.press("Escape");
   await code.press("Tab");
   expect(await code.evaluate((element) => element === document.activeElement)).toBe(false);
-  // What was run leaves nothing behind.
+  // Runs leave no processes behind.
   await expect.poll(async () => (await sandbox.processes()).length).toBe(0);
 });
 
@@ -197,7 +197,7 @@ test("a process shows its output from an offset, takes input and signals, and is
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await output.getByText("got $(hello)").waitFor();
   await screenshot("processes");
-  // A link shows the same.
+  // The URL shows the same.
   await page.reload();
   await expect.poll(() => output.innerText()).toContain("56789\ngot");
 
@@ -215,7 +215,7 @@ test("a process shows its output from an offset, takes input and signals, and is
   await page.getByRole("columnheader", { name: "Parent" }).waitFor();
 });
 
-test("looking at the output of a terminal does not take it away from the user who types in it", async () => {
+test("reading the output of a terminal does not detach the user who types in it", async () => {
   const { page, context, client, open, url } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   const { id } = (await sandbox.pty({ command: "echo ready; while read x; do echo got $x; done" })).detach();

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { isTooWide } from "./support/every-page.ts";
 import { startConsole } from "./support/start-console.ts";
 
-test("an empty list teaches the first command; a new sandbox opens on its page", async () => {
+test("an empty list shows the first command; a new sandbox opens on its page", async () => {
   const { page, client, url } = await startConsole();
   await page.getByRole("heading", { name: "No sandboxes yet" }).waitFor();
   await page.getByRole("button", { name: /^Copy: .*sandboxer run -- echo hello/ }).click();
@@ -31,7 +31,7 @@ test("an empty list teaches the first command; a new sandbox opens on its page",
   expect(made?.record.expiresAt).not.toBeNull();
 });
 
-test("changes of sandboxes are seen as they happen; search, filters and order are in the address", async () => {
+test("changes of sandboxes are shown live; search, filters and order are in the URL", async () => {
   const { page, client, screenshot } = await startConsole();
   const web = await Sandbox.create({ client, name: "web", labels: { team: "ml" } });
   await Sandbox.create({ client, name: "batch", labels: { team: "web" } });
@@ -93,7 +93,7 @@ test("selected sandboxes are paused, resumed and deleted together, and failures 
 
   await page.getByLabel("Select all 4 listed").check();
   await page.getByRole("toolbar").getByRole("button", { name: "Delete", exact: true }).click();
-  // One of them goes away before it is its turn. What is gone may be looked at once more.
+  // One of them is deleted before its turn. A deleted one may be requested once more.
   const [two] = await Array.fromAsync(Sandbox.list({ name: "two" }, { client }));
   for (const status of [404, 410]) guard.expectAnswer(status, /^\/v1\/sandboxes\/[^/]+$/);
   await two?.destroy();
@@ -104,9 +104,9 @@ test("selected sandboxes are paused, resumed and deleted together, and failures 
   await page.getByRole("heading", { name: "No sandboxes yet" }).waitFor();
 });
 
-test("the palette finds sandboxes and does what can be done; shortcuts leave typing alone", async () => {
+test("the palette finds sandboxes and offers their actions; shortcuts do not disturb typing", async () => {
   const { page, client, guard } = await startConsole();
-  // The terminals of one that is just being put down are asked for in vain.
+  // The terminals of a sandbox that is just being paused are requested in vain.
   guard.expectAnswer(409, /\/(processes|exec)/);
   const target = await Sandbox.create({ client, name: "target-of-search" });
   await page.getByRole("link", { name: "target-of-search" }).waitFor();
@@ -120,7 +120,7 @@ test("the palette finds sandboxes and does what can be done; shortcuts leave typ
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await target.refresh()).state).toBe("stored");
 
-  // The terminal has the focus, and with it the keys.
+  // The terminal has the focus, so it gets the keys.
   await page.getByRole("heading", { name: "target-of-search" }).click();
   await page.keyboard.press("g");
   await page.keyboard.press("i");
@@ -141,7 +141,7 @@ test("a dialog that is opened while another closes stays open", async () => {
   const opened = await page.evaluate(async () => {
     const field = document.querySelector<HTMLElement>("[role=combobox]");
     field?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
-    // The page has drawn it away; the browser has not told of its end yet.
+    // The page has removed it; the browser has not reported its end yet.
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     const isGone = document.querySelector("[role=combobox]") === null;
     document.querySelector<HTMLElement>("button[aria-label^='Command palette']")?.click();
@@ -151,10 +151,10 @@ test("a dialog that is opened while another closes stays open", async () => {
   expect(opened).toEqual({ isGone: true, open: 1 });
 });
 
-test("thousands of sandboxes cost as many rows as are seen", async () => {
+test("thousands of sandboxes render only the visible rows", async () => {
   const { page, server } = await startConsole({ path: false });
   const records = Array.from({ length: 5000 }, (_, index) => pretend(index));
-  // The store would need a minute for so many; what the page does with them is the same.
+  // The store would need a minute for so many; the page handles them the same way.
   await page.route("**/v1/sandboxes?*", async (route) => {
     const from = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);
     const next = from + 1000 < records.length ? String(from + 1000) : null;
@@ -209,7 +209,7 @@ function pretend(index: number): object {
   };
 }
 
-test("a bulk action continues when its dialog is closed, and a note says how it ended", async () => {
+test("a bulk action continues when its dialog is closed, and a note reports its result", async () => {
   const { page, client } = await startConsole({ path: false });
   for (const name of ["first", "second"]) await Sandbox.create({ client, name });
   let goOn = (): void => {};
@@ -230,7 +230,7 @@ test("a bulk action continues when its dialog is closed, and a note says how it 
   await page.getByText("Pause: 2 of 2 done").waitFor();
 });
 
-test("the list has room for everything in it, however wide the window is", async () => {
+test("the list shows everything at any window width", async () => {
   const { page, client } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({
     client,
@@ -249,7 +249,7 @@ test("the list has room for everything in it, however wide the window is", async
   }
 });
 
-test("the dialog for a new sandbox is whole with the bundled profiles, and offers image and network", async () => {
+test("the dialog for a new sandbox is complete with the bundled profiles, and offers image and network", async () => {
   const { page, screenshot } = await startConsole();
   await page.getByRole("button", { name: "New sandbox" }).first().click();
   const dialog = page.getByRole("dialog", { name: "New sandbox" });

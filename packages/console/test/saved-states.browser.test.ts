@@ -10,7 +10,7 @@ import { startConsole } from "./support/start-console.ts";
 
 const panelOf = (page: Page) => page.getByRole("complementary");
 
-/** Flips a bit in every pack of blocks that is not in `before`; gives what they were, by path. */
+/** Flips a bit in every pack of blocks that is not in `before`; returns the original contents, by path. */
 async function damage(server: ConsoleServer, before: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
   const folder = join(server.parts?.storeFolder ?? "", "packs");
   const whole = new Map<string, Buffer>();
@@ -30,7 +30,7 @@ async function packsOf({ parts }: ConsoleServer): Promise<string[]> {
   return names.filter((name) => name.endsWith(".pack"));
 }
 
-test("at risk is a warning above the list, in its row, and on its page, until it is saved", async () => {
+test("a sandbox at risk is shown above the list, in its row, and on its page, until it is saved", async () => {
   const { page, client, server, open, screenshot } = await startConsole({ path: false });
   const sealed = new Sandboxer({ url: server.url, encryptionKey: randomBytes(32).toString("base64") });
   await Sandbox.create({ client: sealed, name: "secret" });
@@ -61,7 +61,7 @@ test("at risk is a warning above the list, in its row, and on its page, until it
   expect(await isTooWide(page)).toBe(false);
   await page.setViewportSize({ width: 1280, height: 800 });
 
-  // Those that the server makes by itself stay where they are until the button was pressed.
+  // Automatic checkpoints are held until the button was pressed.
   const held = Promise.withResolvers<void>();
   server.parts?.backend.faults.set("snapshot", { until: held.promise });
   await promised.update({ maxLoss: "1h" });
@@ -70,7 +70,7 @@ test("at risk is a warning above the list, in its row, and on its page, until it
   await page.getByText("if its server fails now").waitFor({ state: "detached" });
 });
 
-test("the retention of a sandbox shows what would go and its bytes before it is a rule", async () => {
+test("the retention of a sandbox previews removals and their bytes before it is saved", async () => {
   const { page, client, server, open, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "archive" });
   for (const text of ["one", "two", "three"]) {
@@ -159,7 +159,7 @@ test("a snapshot is pinned, proven and verified in the lineage, and damage is ma
   expect((await client.snapshots.get(hurt.id)).state).toBe("damaged");
 });
 
-test("a key with the scope read sees all of it, and no buttons", async () => {
+test("a key with the scope read sees everything, and no buttons", async () => {
   const { page, client, open } = await startConsole({ path: false, keys: "read" });
   const web = await Sandbox.create({ client, name: "web" });
   const snapshot = await web.snapshot({ name: "kept" });

@@ -5,13 +5,13 @@ import { startConsole } from "./support/start-console.ts";
 import { untilTerminalShows } from "./support/terminal-text.ts";
 
 test.skipIf(whyNoEngine() !== undefined)(
-  "a real shell opens by itself: colours, its size, copy and paste, a flood and its end",
+  "a real shell opens automatically with colours, its size, copy and paste, and survives a flood of output",
   async () => {
     const { page, client, open, screenshot } = await startConsole({ backend: "gvisor", path: false });
     const sandbox = await Sandbox.create({ client, name: "shell" });
     await open(`/sandboxes/${sandbox.id}`);
     await untilTerminalShows(page, "$");
-    // Colours that no class of the theme has need style attributes, which the policy forbids as text.
+    // Colours outside the theme need style attributes, which the policy forbids as text.
     await page.keyboard.type(String.raw`printf '\033[38;2;200;10;50mred\033[0m\n'; echo do''ne` + "\n");
     await untilTerminalShows(page, "done");
     await screenshot("terminal");
@@ -26,10 +26,10 @@ test.skipIf(whyNoEngine() !== undefined)(
     await expect.poll(() => page.locator(".xterm-rows").innerText()).toMatch(/ready\s+\d+ \d+/);
     await page.keyboard.press("Control+c");
     await page.keyboard.type("clear; stty size\n");
-    // With the shell's next prompt: before it has asked for one, it takes what is pasted for what is typed.
+    // At the shell's next prompt: before it, the shell takes pasted text for typed text.
     await expect.poll(() => page.locator(".xterm-rows").innerText()).toMatch(/^\d+ \d+\n.*\$/);
 
-    // What is pasted is no command before Enter, whatever it holds.
+    // Pasted text is no command before Enter, whatever it contains.
     await page.evaluate(() => navigator.clipboard.writeText("echo pa''sted\necho tw''ice"));
     await page.keyboard.press("Control+Shift+v");
     await untilTerminalShows(page, "echo tw''ice");
@@ -42,13 +42,13 @@ test.skipIf(whyNoEngine() !== undefined)(
     await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("twice");
 
     await page.keyboard.type("yes\n");
-    // The flood, not the echo: what comes before the program does would be the shell's.
+    // The flood, not the echo: earlier input would go to the shell.
     await untilTerminalShows(page, "yyyy");
     await page.keyboard.press("Control+c");
     await page.keyboard.type("echo en''ded\n");
     await untilTerminalShows(page, "ended");
 
-    // The keyboard is not caught in it.
+    // The keyboard is not trapped in it.
     await page.keyboard.press("Control+Shift+ArrowUp");
     expect(await page.getByRole("tab", { selected: true }).evaluate((tab) => tab === document.activeElement)).toBe(
       true,

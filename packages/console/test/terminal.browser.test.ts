@@ -6,7 +6,7 @@ import { countTo, terminalText, untilTerminalShows } from "./support/terminal-te
 
 const ECHO = "echo ready; while read line; do echo got $line; done";
 
-/** A terminal that another program has started: the page takes it up, and starts none of its own. */
+/** A terminal that another program has started: the page shows it, and starts none of its own. */
 async function startTerminal(sandbox: Sandbox, command: string): Promise<void> {
   (await sandbox.pty({ command })).detach();
 }
@@ -16,7 +16,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-test("a reload finds the terminal again with all that it showed, once, and it continues", async () => {
+test("a reload shows the terminal again with all its output, once, and it continues", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   await startTerminal(sandbox, ECHO);
@@ -35,12 +35,12 @@ test("a reload finds the terminal again with all that it showed, once, and it co
   expect(await page.getByRole("tab").count()).toBe(1);
 });
 
-test("a connection that breaks comes back: the page says so, and every number appears once", async () => {
+test("a broken connection is reported and restored, and every number appears once", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const cuts: (() => Promise<void>)[] = [];
   const said = Promise.withResolvers<void>();
   await page.routeWebSocket(/\/attach/, async (socket) => {
-    // The next connection waits until the page was seen to be without one.
+    // The next connection waits until the page has shown the loss.
     if (cuts.length > 0) await said.promise;
     socket.connectToServer();
     cuts.push(() => socket.close({ code: 1006 }).catch(() => socket.close()));
@@ -74,7 +74,7 @@ test("text that is typed while the sandbox moves arrives once and in order", asy
   expect(got).toEqual(["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "last"]);
 });
 
-test("a terminal that is opened elsewhere says so, and comes back when it is wanted here", async () => {
+test("a terminal that is opened elsewhere reports it, and can be taken back", async () => {
   const { page, context, client, open, url } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   await startTerminal(sandbox, ECHO);
@@ -97,7 +97,7 @@ test("a terminal that is opened elsewhere says so, and comes back when it is wan
 
 test("tabs can be renamed, left running and shown again, and ended", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
-  // A terminal may be told its size while its process ends.
+  // A terminal may be resized while its process ends.
   guard.expectAnswer(404, /\/resize$/);
   const sandbox = await Sandbox.create({ client });
   await startTerminal(sandbox, ECHO);
@@ -125,7 +125,7 @@ test("tabs can be renamed, left running and shown again, and ended", async () =>
   await expect.poll(async () => (await sandbox.processes()).length).toBe(1);
 });
 
-test("a sandbox that is rewound shows its terminal as it was then, and the terminal continues", async () => {
+test("a rewound sandbox shows its terminal as it was then, and the terminal continues", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client });
   guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));

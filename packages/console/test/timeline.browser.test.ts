@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Sandbox } from "@sandboxer/client";
 import { startConsole } from "./support/start-console.ts";
 
-test("events of a sandbox are drawn as they happen, and can be looked at", async () => {
+test("events of a sandbox are drawn live, and their details can be shown", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const web = await Sandbox.create({ client, name: "web" });
   await open(`/sandboxes/${web.id}/timeline`);
@@ -19,7 +19,7 @@ test("events of a sandbox are drawn as they happen, and can be looked at", async
   await details.getByText("full", { exact: true }).waitFor();
   await screenshot("timeline");
 
-  // The same in the drawing, by the keyboard.
+  // The same in the drawing, with the keyboard.
   const mark = chart.getByRole("button", { name: /Checkpoints and snapshots: Snapshot point/ });
   expect(await mark.getAttribute("aria-pressed")).toBe("true");
   await mark.focus();
@@ -44,7 +44,7 @@ test("events of a sandbox are drawn as they happen, and can be looked at", async
   await list.getByText("State: saving").waitFor();
 });
 
-test("the drawing is zoomed and moved", async () => {
+test("the drawing can be zoomed and moved", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const web = await Sandbox.create({ client, name: "web" });
   await web.exec("true");

@@ -11,7 +11,7 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   limit_reached: "Delete sandboxes that you do not need with sandbox_destroy.",
 };
 
-/** What to do about an error. A hint that was written for this case wins. */
+/** The hint of an error. A hint that was written for this case wins. */
 export function hintOf({ code, hint }: SandboxerError): string {
   return hint === ERRORS[code].hint ? (HINTS[code] ?? hint) : hint;
 }

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What an agent does: it breaks something, sees what changed, and goes back. */
+/** The steps of an agent: it breaks something, sees the changes, and rewinds. */
 async function expectRewind(client: McpClient, key: string): Promise<void> {
   const { sandbox_id } = await client.done<{ sandbox_id: string }>("sandbox_open", { key });
   await client.done("file_write", { sandbox_id, path: "/tmp/app/main.py", content: "print('good')\n" });
@@ -54,7 +54,7 @@ test("`--tools core` and /mcp?tools=core offer a part of the tools", async () =>
   expect(await names(http)).toEqual([...CORE, ...CORE_STATES]);
 });
 
-test("every tool has a schema of its answer and says whether it changes anything", async () => {
+test("every tool has a schema of its answer and declares whether it changes anything", async () => {
   const client = await connect("2026-07-28", { url: server.url, key: KEY });
   const tools = await client.tools();
   expect(tools.length).toBeGreaterThan(15);

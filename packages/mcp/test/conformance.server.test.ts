@@ -30,7 +30,7 @@ const NEED_A_SESSION = [
   "elicitation-sep1034-defaults",
   "elicitation-sep1330-enums",
 ];
-/** They call tools and read resources that only a server for the runner has. */
+/** These call tools and read resources that only the runner's own server has. */
 const NEED_FIXTURES = [
   "tools-call-simple-text",
   "tools-call-image",

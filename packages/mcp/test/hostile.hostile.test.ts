@@ -39,7 +39,7 @@ async function keyed() {
 }
 
 describe("access to /mcp", () => {
-  test("no key and a wrong key: 401, before the body is judged", async () => {
+  test("without a key or with a wrong one: 401, before the body is parsed", async () => {
     const { url } = await keyed();
     for (const headers of [{}, { authorization: "Bearer wrong" }]) {
       expect(await post(url, "not json", headers)).toMatchObject({
@@ -49,7 +49,16 @@ describe("access to /mcp", () => {
     }
   });
 
-  test("a foreign Origin: 403, whatever key it has; our own is fine", async () => {
+  test("a malformed encryption key: 400, as at every route", async () => {
+    const { httpUrl } = await startTestServer();
+    const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    expect(await post(httpUrl, list, { "sandboxer-encryption-key": "respond-async" })).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("32 bytes"),
+    });
+  });
+
+  test("a foreign Origin: 403, whatever its key; our own is accepted", async () => {
     const { url, user } = await keyed();
     const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
     const headers = { authorization: `Bearer ${user}` };
@@ -60,7 +69,7 @@ describe("access to /mcp", () => {
     expect(await post(open.httpUrl, list, { "x-forwarded-for": "192.0.2.1" })).toMatchObject({ status: 403 });
   });
 
-  test("a key that may only read sees sandboxes and runs nothing in them", async () => {
+  test("a key with the scope read sees sandboxes and runs nothing in them", async () => {
     const { url, reader, user } = await keyed();
     const mine = await connect("2026-07-28", { url, key: user });
     const { sandbox_id } = await mine.done<{ sandbox_id: string }>("sandbox_open");
@@ -86,7 +95,7 @@ describe("access to /mcp", () => {
     expect(await mine.done("sandbox_list")).toMatchObject({ sandboxes: [{ sandbox_id, state: "running" }] });
   });
 
-  test("a sandbox under somebody else's encryption key stays closed", async () => {
+  test("a sandbox under another client's encryption key stays closed", async () => {
     const { httpUrl: url } = await startTestServer();
     const create = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "sandbox_open", arguments: {} } };
     const key = Buffer.alloc(32, 7).toString("base64");
@@ -102,7 +111,7 @@ describe("access to /mcp", () => {
 });
 
 describe("bad requests", () => {
-  test("an unknown tool, and arguments that do not fit, are errors that say so", async () => {
+  test("unknown tools and invalid arguments are reported as errors", async () => {
     const { httpUrl: url } = await startTestServer();
     const client = await connect("2026-07-28", { url });
     await expect(client.call("no_such_tool")).rejects.toThrow("no_such_tool");
@@ -137,7 +146,7 @@ describe("bad requests", () => {
     expect(await post(url, { jsonrpc: "2.0", id: 1, method: "ping" })).toMatchObject({ status: 200 });
   });
 
-  test("a client of an unknown revision is told which ones there are", async () => {
+  test("a client of an unknown revision gets the supported ones", async () => {
     const { httpUrl: url } = await startTestServer();
     const meta = {
       "io.modelcontextprotocol/protocolVersion": "2099-01-01",
@@ -157,7 +166,7 @@ describe("bad requests", () => {
     expect(await post(url, old, { "mcp-protocol-version": "1999-01-01" })).toMatchObject({ status: 400 });
   });
 
-  test("bodies that are no request are answered in the protocol's form", async () => {
+  test("invalid bodies are answered in the protocol's form", async () => {
     const { httpUrl: url } = await startTestServer();
     const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
     for (const [body, headers, status] of [
@@ -173,7 +182,7 @@ describe("bad requests", () => {
     }
   });
 
-  test("GET and DELETE, of sessions that there are none of: 405; another set of tools: 400", async () => {
+  test("GET and DELETE, which are for sessions: 405; an unknown set of tools: 400", async () => {
     const { httpUrl: url } = await startTestServer();
     for (const method of ["GET", "DELETE"]) {
       expect((await fetch(`${url}/mcp`, { method, headers: { accept: ACCEPT } })).status).toBe(405);

@@ -19,7 +19,7 @@ describe("a window on output", () => {
     expect(windowOf("hello", 5, false).take(true)).toEqual({ text: "hello", nextOffset: 5, gap: undefined });
   });
 
-  test("keeps the beginning and the end, and says what is missing", () => {
+  test("keeps the beginning and the end, and reports the gap", () => {
     const { text, gap, nextOffset } = windowOf("0123456789abcdef", 8, true).take(true);
     expect([gap, nextOffset]).toEqual([{ from: 4, to: 12 }, 16]);
     expect(text).toBe("0123\n[… 8 bytes left out, from offset 4 …]\ncdef");
@@ -42,7 +42,7 @@ describe("a window on output", () => {
     expect(window.take(true)).toMatchObject({ text: "a\uFFFD", nextOffset: 2 });
   });
 
-  test("reads one after the other give the whole text, whatever its characters and pieces", () => {
+  test("consecutive reads return the whole text, whatever its characters and pieces", () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 });
     const property = fc.property(
       fc.string({ unit: "grapheme" }),
@@ -64,7 +64,7 @@ describe("a window on output", () => {
     fc.assert(property);
   });
 
-  test("stays within its budget, whatever is written", () => {
+  test("stays within its budget, whatever is added", () => {
     const property = fc.property(
       fc.uint8Array({ maxLength: 500 }),
       fc.integer({ min: 8, max: 64 }),

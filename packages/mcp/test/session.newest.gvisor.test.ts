@@ -16,7 +16,7 @@ const AGENT = fileURLToPath(new URL("../../../examples/agent-that-rewinds/agent-
 const COUNTER = "import sys\nn = 0\nfor line in sys.stdin:\n  n += int(line)\n  print('total', n, flush=True)\n";
 
 describe.skipIf(missing !== undefined)("MCP on gVisor", () => {
-  test("an agent goes back and forth with a variable that lives in a program", async () => {
+  test("an agent rewinds and returns with a variable in the memory of a program", async () => {
     const server = await ServerProcess.start({ store: await temporaryFolder() });
     const agent = await connect("2026-07-28", { url: server.url.replace("ws", "http") });
     const { sandbox_id } = await agent.done<{ sandbox_id: string }>("sandbox_open", { key: "counter" });
@@ -69,7 +69,7 @@ describe.skipIf(missing !== undefined)("MCP on gVisor", () => {
     expect(text).toMatch(/^seven .*the counter is at 7 {2}<- the sandbox continues from here$/m);
   });
 
-  test("examples/agent-that-rewinds promotes the fix that passes, though its server is killed with -9", async () => {
+  test("examples/agent-that-rewinds promotes the passing fix, although its server is killed with -9", async () => {
     const place = { store: await temporaryFolder(), dataHome: await temporaryFolder() };
     let server = await ServerProcess.start(place);
     const url = server.url.replace(/^ws/, "http");

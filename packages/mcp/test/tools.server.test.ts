@@ -18,13 +18,13 @@ beforeEach(async () => {
 const run = (command: string, more: object = {}) => client.done("run", { sandbox_id, command, ...more });
 
 describe("run", () => {
-  test("returns output of both streams, the exit code, and a line that says so", async () => {
+  test("returns the output of both streams, the exit code, and a summary line", async () => {
     const { structured, text } = await client.call("run", { sandbox_id, command: "echo out; exit 3" });
     expect(structured).toMatchObject({ output: "out\n", exit_code: 3, state: "exited", left_out: null });
     expect(text).toBe("out\n[exit code 3]");
   });
 
-  test("a command that reads stdin ends: it is empty", async () => {
+  test("the stdin of a command is empty", async () => {
     expect(await run("cat")).toMatchObject({ exit_code: 0, output: "" });
     expect(await run("cat", { stdin: "given" })).toMatchObject({ output: "given" });
   });
@@ -47,7 +47,7 @@ describe("run", () => {
     expect(content.slice(left_out.from)).toMatch(new RegExp(`^${middle.output}`));
   });
 
-  test("a long command comes back as a process, which can be read, written to and stopped", async () => {
+  test("a long command is returned as a process, which can be read, written to and stopped", async () => {
     const started = await run("read line; echo got $line; sleep 600", { background: true });
     expect(started).toMatchObject({ state: "running", exit_code: null });
     const { process_id } = started;
@@ -61,7 +61,7 @@ describe("run", () => {
     expect(await client.done("process_read", end)).toMatchObject({ state: "exited", signal: "SIGTERM", more: false });
   });
 
-  test("returns when the wait is over, and the command keeps running", async () => {
+  test("returns after the wait, and the command keeps running", async () => {
     const { text, structured } = await client.call("run", { sandbox_id, command: "sleep 600", wait_seconds: 0.05 });
     expect(text).toContain("still running as process");
     await client.done("process_stop", { sandbox_id, process_id: structured["process_id"], signal: "SIGKILL" });
@@ -76,7 +76,7 @@ describe("run", () => {
     expect(other).toMatchObject({ isError: true, meta: { "sandboxer/error": { code: "bad_request" } } });
   });
 
-  test("wants a command, or code with its language", async () => {
+  test("needs a command, or code with its language", async () => {
     for (const wrong of [{}, { command: "ls", code: "x", language: "python" }, { code: "x" }, { language: "python" }]) {
       const { isError, text } = await client.call("run", { sandbox_id, ...wrong });
       expect([isError, text]).toEqual([
@@ -105,7 +105,7 @@ describe("files", () => {
     expect(text).toBe(content);
   });
 
-  test("bytes that are not text come in base64, and can be written so", async () => {
+  test("bytes that are not text are read and written in base64", async () => {
     const content = Buffer.from([0, 255, 128, 7]).toString("base64");
     await client.done("file_write", { sandbox_id, path: "/tmp/bytes", content, encoding: "base64" });
     expect(await client.done("file_read", { sandbox_id, path: "/tmp/bytes" })).toMatchObject({
@@ -115,7 +115,7 @@ describe("files", () => {
     });
   });
 
-  test("an edit that does not match exactly once changes nothing, and says what to do", async () => {
+  test("an edit that does not match exactly once changes nothing, and returns the next step", async () => {
     const path = "/tmp/edited";
     await client.done("file_write", { sandbox_id, path, content: "a b a" });
     const edit = (old_text: string, more = {}) =>
@@ -142,7 +142,7 @@ describe("files", () => {
 });
 
 describe("states", () => {
-  test("a rewind saves the present state first, so that it can be undone", async () => {
+  test("a rewind saves the current state first, so that it can be undone", async () => {
     const { checkpoint_id } = await client.done("checkpoint", { sandbox_id, name: "early", note: "nothing yet" });
     await run("echo later > /tmp/later");
     const { before } = await client.done<{ before: { checkpoint_id: string } }>("rewind", { sandbox_id, to: "early" });
@@ -155,7 +155,7 @@ describe("states", () => {
     expect(await run("cat /tmp/later")).toMatchObject({ output: "later\n" });
   });
 
-  test("forks begin with the state of a sandbox or a checkpoint, and know where they come from", async () => {
+  test("forks start from a sandbox or a checkpoint, and record their origin", async () => {
     await run("echo base > /tmp/base");
     const forked = await client.done<{ sandbox_ids: string[]; checkpoint_id: string }>("fork", {
       sandbox_id,
@@ -176,7 +176,7 @@ describe("states", () => {
     }
   });
 
-  test("a promoted fork gives its state to the original, and the others can go", async () => {
+  test("a promoted fork gives its state to the original, and the others can be deleted", async () => {
     const { sandbox_id: original } = await client.done<{ sandbox_id: string }>("sandbox_open", { max_loss: "30s" });
     const { sandbox_ids } = await client.done<{ sandbox_ids: string[] }>("fork", { sandbox_id: original, count: 2 });
     const [winner = "", loser = ""] = sandbox_ids;
@@ -199,7 +199,7 @@ describe("states", () => {
     await client.done("sandbox_destroy", { sandbox_id: original });
   });
 
-  test("a diff is cut to its limit, and continues from an offset", async () => {
+  test("a diff is truncated to its limit, and continues from an offset", async () => {
     await client.done("checkpoint", { sandbox_id, name: "before-many" });
     await run("for i in 1 2 3; do echo $i > /tmp/many-$i; done");
     const first = await client.done("diff", { sandbox_id, from: "before-many", limit: 2 });

@@ -106,7 +106,7 @@ export const aboutSchema = z.looseObject({
   spec_hash: storedTextSchema.nullable().default(null),
   /** The end of its lifetime. */
   expires_at: storedTimeSchema.nullable().default(null),
-  /** What happens then; absent, or a value of a later version: it is paused. */
+  /** The effect of its end; absent, or a value of a later version: the sandbox is paused. */
   on_expiry: z.enum(["pause", "delete"]).optional().catch(undefined),
   placement: placementSchema.nullable().default(null),
   /** How much of its work may be lost; an unreadable value promises nothing. */

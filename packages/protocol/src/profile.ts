@@ -77,7 +77,7 @@ export const profileSchema = z
     ttl: ttlSchema.optional(),
     resources: z.strictObject(resourcesSchema.shape).optional(),
     image: z.string().min(1).max(4096).optional(),
-    /** Of programs and files inside. */
+    /** The user of programs and files inside. */
     user: userSchema.optional(),
     env: environmentSchema.optional(),
     inputs: z.record(inputNameSchema, inputSchema).optional(),

@@ -4,7 +4,7 @@ import { KEEP_MOST, keepsSomething } from "./keep-text.ts";
 const count = z.number().int().min(0).max(KEEP_MOST);
 
 /**
- * Which saved states of a sandbox are kept: the newest ones, and the newest of each of the last hours and days that
+ * The saved states of a sandbox that are kept: the newest ones, and the newest of each of the last hours and days that
  * have any, in UTC. A state that any of the three keeps is kept. Times are those of the capture.
  */
 export const keepSchema = z

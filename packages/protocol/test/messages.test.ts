@@ -52,7 +52,7 @@ describe("client messages", () => {
     expect(parse(value)).toMatchObject({ type, message: expect.any(String) });
   });
 
-  test("any input gives a message or a reason, and no throw", () => {
+  test("any input results in a message or a reason, never an exception", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -73,7 +73,7 @@ describe("client messages", () => {
 });
 
 describe("the creation message", () => {
-  test("sizes are in bytes inside", () => {
+  test("sizes are converted to bytes", () => {
     expect(resourcesInBytes({ memory_mb: 2, disk_mb: 3, file_mb: 1, processes: 9, cpus: 0.5 })).toEqual({
       memoryBytes: 2_097_152,
       diskBytes: 3_145_728,
@@ -85,7 +85,7 @@ describe("the creation message", () => {
   });
 });
 
-test("ids are UUIDs in lower case, and nothing else", () => {
+test("ids are lower-case UUIDs, and nothing else", () => {
   expect(isSandboxId("3b1e723f-59ed-47eb-ba8c-429e0d9f143f")).toBe(true);
   for (const text of [
     "",
@@ -98,13 +98,13 @@ test("ids are UUIDs in lower case, and nothing else", () => {
   }
 });
 
-test("the statuses are those of the protocol, each once", () => {
+test("the statuses match the protocol, each once", () => {
   expect(new Set(STATUSES).size).toBe(STATUSES.length);
   expect(STATUSES).toHaveLength(35);
   for (const status of STATUSES) expect(status).toMatch(/^SANDBOX_[A-Z_]+$/);
 });
 
-test("from every state there is a way to gone, and none back", () => {
+test("every state leads to gone, and none leads back", () => {
   const reaches = (from: SandboxState, seen = new Set<SandboxState>()): boolean =>
     from === "gone" || (!seen.has(from) && TRANSITIONS[from].some((next) => reaches(next, seen.add(from))));
   for (const state of Object.keys(TRANSITIONS) as SandboxState[]) {
@@ -121,7 +121,7 @@ test("every error has a status, an exit code and a next step", () => {
   }
 });
 
-test("any thrown value has one shape at the border", () => {
+test("any thrown value becomes one kind of error at the border", () => {
   expect(asSandboxerError(Object.assign(new Error("full"), { code: "ENOSPC", path: "/x" }))).toMatchObject({
     code: "no_space",
     message: expect.stringContaining("/x"),

@@ -30,7 +30,7 @@ it.each([
   expect(parseKeep(text)).toBeUndefined();
 });
 
-it("keeps all of a sandbox whose stored rule is not known", () => {
+it("keeps everything of a sandbox whose stored rule is unknown", () => {
   expect(aboutSchema.parse({}).retention).toBeNull();
   const { retention } = aboutSchema.parse({ retention: { checkpoints: { keep_last: 1, weekly: 4 } } });
   expect(retention?.checkpoints?.keep_last).toBe(1_000_000);

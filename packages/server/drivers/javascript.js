@@ -249,7 +249,7 @@ async function run({ id, code, env = {} }) {
   cell = undefined;
 }
 
-// At once, without the state of a stream: an interrupt in the middle of a write would leave it waiting for ever.
+// At once, without the state of a stream: an interrupt in the middle of a write would leave it waiting forever.
 for (const stream of ["stdout", "stderr"]) {
   process[stream].write = (chunk, encoding, done) => {
     writeBytes(

@@ -337,7 +337,7 @@ class Interpreter:
         for value in values:
             self.show(value)
 
-    def show_figures(self, *_given, **_options):
+    def show_figures(self):
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None or State.in_child:
             return
@@ -423,8 +423,8 @@ class Interpreter:
 
 
 def remember_source(name, code):
-    """For tracebacks."""
-    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    """For tracebacks, which mark the place correctly only in lines that end."""
+    linecache.cache[name] = (len(code), None, [line + "\n" for line in code.split("\n")], name)
 
 
 def without_magics(code):
@@ -626,8 +626,12 @@ def patches_for(interpreter):
         if hasattr(module, "publish_display_data"):
             module.publish_display_data = publish_display_data
 
+    # A function: matplotlib sets attributes of it, which a method does not have.
+    def show(*_given, **_options):
+        interpreter.show_figures()
+
     def pyplot(module):
-        module.show = interpreter.show_figures
+        module.show = show
 
     names = ("IPython.core.display_functions", "IPython.core.display", "IPython.display")
     return dict({name: show_with for name in names}, **{"matplotlib.pyplot": pyplot})

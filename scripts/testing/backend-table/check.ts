@@ -9,7 +9,7 @@ export const PAGE = new URL("../../../docs/reference/backends.md", import.meta.u
 export const LAST_SEEN = new URL("../../../node_modules/.cache/sandboxer/backend-contract.json", import.meta.url)
   .pathname;
 
-/** A part of `npm test`: whether the page says what the suites have seen. Undefined when they have seen no backend. */
+/** A part of `npm test`: whether the page matches the results of the suites. Undefined if no backend was tested. */
 export function checkBackendTable(results: readonly SuiteResult[]): SuiteResult | undefined {
   const startMs = performance.now();
   const observations = results.flatMap((result) => result.observations ?? []);
@@ -27,7 +27,7 @@ export function checkBackendTable(results: readonly SuiteResult[]): SuiteResult 
   };
 }
 
-/** Prints how the page differs from what was seen, and gives the differences. */
+/** Prints the differences between the page and the results, and returns them. */
 export function reportDifferences(observations: readonly Observation[]): readonly string[] {
   const page = readFileSync(PAGE, "utf8");
   const differences = differencesFrom(page, observations);

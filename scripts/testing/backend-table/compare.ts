@@ -2,7 +2,7 @@ import { NO_PLACE, parseTable, renderTable, splitPage } from "./markdown.ts";
 import type { Observation } from "./observation.ts";
 import { mergeTables, tableOf, type Cell, type Table } from "./table.ts";
 
-/** How the page differs from what was seen; columns of backends that were not tested count as correct. */
+/** The differences between the page and the results; columns of untested backends count as correct. */
 export function differencesFrom(page: string, observations: readonly Observation[]): string[] {
   const seen = tableOf(observations);
   if (seen.columns.length === 0) return [];
@@ -21,7 +21,7 @@ export function columnsNotSeen(page: string, observations: readonly Observation[
   return parseTable(splitPage(page)?.table ?? "").columns.filter((column) => !seen.has(column));
 }
 
-/** The page with what was seen, and the rest as it was. */
+/** The page with the new results; the rest stays unchanged. */
 export function withObservations(page: string, observations: readonly Observation[]): string {
   const parts = splitPage(page);
   if (parts === undefined) throw new Error(NO_PLACE);

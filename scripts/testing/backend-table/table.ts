@@ -25,7 +25,7 @@ export function tableOf(observations: readonly Observation[]): Table {
   return { columns, rows: new Map(rows) };
 }
 
-/** The table of the page with what was seen now. Subjects that were never tested are left out. */
+/** The table of the page with the new results. Subjects that were never tested are left out. */
 export function mergeTables(page: Table, seen: Table): Table {
   const added = seen.columns.filter((column) => !page.columns.includes(column)).toSorted();
   const columns = [...page.columns, ...added];
@@ -40,7 +40,7 @@ export function mergeTables(page: Table, seen: Table): Table {
 }
 
 function cellOf(seen: readonly Observation[]): Cell | undefined {
-  // A failed test says what is wrong by itself.
+  // A failed test reports the problem itself.
   if (seen.some(({ outcome }) => outcome === "failed")) return undefined;
   const held = seen.some(({ outcome }) => outcome === "held");
   const lacking = seen.filter(({ outcome }) => outcome === "lacking");

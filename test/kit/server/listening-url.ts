@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 
-/** The address that `sandboxer serve --json` says on its first line. Fails when the server ends before, or is late. */
+/** The address in the first line of `sandboxer serve --json`. Fails if the server ends before, or is late. */
 export async function listeningUrl(
   child: ChildProcess,
   deadlineMs: number,

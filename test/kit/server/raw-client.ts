@@ -6,9 +6,11 @@ import { wordOf } from "./words.ts";
 
 export interface RawClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** False: a client that takes everything and confirms nothing. */
+  /** The authority of the server's certificate, in PEM. */
+  readonly ca?: string;
+  /** False: a client that reads everything and confirms nothing. */
   readonly autoPong?: boolean;
-  /** Confirms the output that it takes, but only after this time. */
+  /** Confirms the output that it reads, but only after this time. */
   readonly pongDelayMs?: number;
   /** How long to wait for an expected message; real engines take longer. */
   readonly deadlineMs?: number;
@@ -35,12 +37,16 @@ export class RawClient {
   #wake: () => void = () => {};
 
   constructor(url: string, options: RawClientOptions = {}) {
-    const { headers = {}, autoPong = true, pongDelayMs, deadlineMs = DEADLINE_MS, extensions = true } = options;
+    const { headers = {}, autoPong = true, pongDelayMs, deadlineMs = DEADLINE_MS, extensions = true, ca } = options;
     this.#deadlineMs = deadlineMs;
     const address = new URL(url);
     if (extensions && address.pathname === "/create") this.#besides = { extensions };
     else if (extensions) address.searchParams.set("extensions", "1");
-    this.socket = new WebSocket(address, { headers: { ...headers }, autoPong: autoPong && pongDelayMs === undefined });
+    this.socket = new WebSocket(address, {
+      headers: { ...headers },
+      autoPong: autoPong && pongDelayMs === undefined,
+      ca,
+    });
     if (pongDelayMs !== undefined) {
       this.socket.on("ping", (data: Buffer) =>
         setTimeout(() => this.socket.pong(data, undefined, () => {}), pongDelayMs),
@@ -82,7 +88,7 @@ export class RawClient {
     return this.send({ language, code });
   }
 
-  /** The words that have come and were not taken, up to the first that is `last`. Fails when that does not come. */
+  /** The received words that were not taken, up to the first that is `last`. Fails if that does not come. */
   async until(last: string): Promise<string[]> {
     const from = this.#taken;
     // Each event is looked at once: there may be very many.
@@ -110,7 +116,7 @@ export class RawClient {
     return runs() ? this.until("RUNNING") : this.untilClosed();
   }
 
-  /** Takes what has come so far. */
+  /** Takes everything that has arrived. */
   rest(): string[] {
     const from = this.#taken;
     this.#taken = this.events.length;
@@ -135,12 +141,12 @@ export class RawClient {
     await this.#when(condition, what);
   }
 
-  /** Gone without a word. */
+  /** Disconnects without a close frame. */
   terminate(): void {
     this.socket.terminate();
   }
 
-  /** Leaves properly, and waits until that is done. */
+  /** Closes the connection properly, and waits until that is done. */
   async leave(): Promise<void> {
     this.socket.close(1000);
     await this.closed;

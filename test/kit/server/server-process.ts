@@ -5,12 +5,12 @@ import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
 import { COMMAND } from "./command.ts";
 import { listeningUrl } from "./listening-url.ts";
-import { RawClient } from "./raw-client.ts";
+import { RawClient, type RawClientOptions } from "./raw-client.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const DEADLINE_MS = 90_000;
 
-/** Why the tests on the real engine cannot run here; undefined when they can. */
+/** Why the tests on the real engine cannot run here; undefined if they can. */
 export function whyNoEngine(): string | undefined {
   if (process.env["SANDBOXER_TEST_RUNSC"] === undefined) return "SANDBOXER_TEST_RUNSC names no runsc.";
   return process.getuid?.() === 0 ? undefined : "gVisor needs root.";
@@ -18,7 +18,7 @@ export function whyNoEngine(): string | undefined {
 
 export interface ServerProcessOptions {
   readonly store?: string;
-  /** Servers on one machine share it; a restarted one finds there what the dead one left. */
+  /** Servers on one machine share it; a restarted server finds the leftovers of the dead one there. */
   readonly dataHome?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -71,13 +71,13 @@ export class ServerProcess {
     return this.#log.join("\n");
   }
 
-  /** Of the process that was started. */
+  /** The pid of the started process. */
   get pid(): number {
     return this.#process.pid ?? 0;
   }
 
-  connect(path: string): RawClient {
-    return new RawClient(this.url + path, { deadlineMs: DEADLINE_MS });
+  connect(path: string, options: Pick<RawClientOptions, "ca"> = {}): RawClient {
+    return new RawClient(this.url + path, { ...options, deadlineMs: DEADLINE_MS });
   }
 
   async create(configuration: object = {}): Promise<{ client: RawClient; id: string }> {
@@ -96,7 +96,7 @@ export class ServerProcess {
     await this.exited;
   }
 
-  /** Stops the process without its doing, as a stalled machine does. */
+  /** Stops the process from outside, as a stalled machine does. */
   suspend(): void {
     this.#process.kill("SIGSTOP");
   }
@@ -105,7 +105,7 @@ export class ServerProcess {
     this.#process.kill("SIGCONT");
   }
 
-  /** An orderly end; gives the exit code. */
+  /** An orderly end; returns the exit code. */
   async stop(): Promise<number | null> {
     this.wake();
     this.#process.kill("SIGTERM");

@@ -16,12 +16,12 @@ import { SnapshotFile, SnapshotMirror } from "../../../packages/server/src/check
 import { SnapshotRepository } from "../../../packages/server/src/checkpoints/snapshot-repository.ts";
 import { UnpublishedCheckpoints } from "../../../packages/server/src/checkpoints/unpublished/unpublished-checkpoints.ts";
 import { Outside, type OutsideOptions } from "../../../packages/server/src/egress/outside.ts";
-import { openAccess, type AccessOptions } from "../../../packages/server/src/gateway/access/open-access.ts";
+import { openAccess, type AccessOptions, type Fleet } from "../../../packages/server/src/gateway/access/open-access.ts";
 import { PeerSecret } from "../../../packages/server/src/gateway/access/peer-secret.ts";
 import { E2bGateway } from "../../../packages/server/src/gateway/e2b/e2b-gateway.ts";
 import { e2bPreviewRules } from "../../../packages/server/src/gateway/e2b/preview-rules.ts";
 import { E2bServices } from "../../../packages/server/src/gateway/e2b/e2b-services.ts";
-import { E2bTokens } from "../../../packages/server/src/gateway/e2b/tokens.ts";
+import { type E2bTokenKind, E2bTokens } from "../../../packages/server/src/gateway/e2b/tokens.ts";
 import { mutationAudit } from "../../../packages/server/src/gateway/http/audit.ts";
 import { authorizer } from "../../../packages/server/src/gateway/http/authorize.ts";
 import { createService } from "../../../packages/server/src/gateway/http/handlers/index.ts";
@@ -31,6 +31,7 @@ import { Metrics } from "../../../packages/server/src/gateway/metrics.ts";
 import { PreviewAddresses } from "../../../packages/server/src/gateway/preview/preview-address.ts";
 import { Previews } from "../../../packages/server/src/gateway/preview/previews.ts";
 import { SignedLinks } from "../../../packages/server/src/gateway/preview/signed-links.ts";
+import { secureServer, type SecureServerOptions } from "../../../packages/server/src/gateway/tls/secure-server.ts";
 import { WebSocketGateway } from "../../../packages/server/src/gateway/websocket/upgrade.ts";
 import type { ImageLibrary } from "../../../packages/server/src/images/image-library.ts";
 import { Instances } from "../../../packages/server/src/lease/instances.ts";
@@ -52,6 +53,7 @@ import { SecretSources } from "../../../packages/server/src/secrets/secret-sourc
 import { DirectoryStore } from "../../../packages/server/src/store/directory/directory-store.ts";
 import { openStore } from "../../../packages/server/src/store/open-store.ts";
 import { openPeerSecret } from "../../../packages/server/src/store/peer-secret.ts";
+import { SharedRecords } from "../../../packages/server/src/store/shared-records.ts";
 import type { ObjectStore } from "../../../packages/server/src/store/store.ts";
 import { systemClock } from "../../../packages/server/src/support/clock.ts";
 import { RawClient, type RawClientOptions } from "./raw-client.ts";
@@ -61,7 +63,7 @@ export interface TestServerOptions {
   /** A folder that servers share; absent: one of its own; null: none is configured. */
   readonly store?: string | null;
   readonly backend?: FakeBackend;
-  /** Puts something in the way of the manager's calls. */
+  /** Wraps the backend, to intercept calls of the manager. */
   readonly wrapBackend?: (backend: FakeBackend) => SandboxBackend;
   readonly wrapStore?: (store: ObjectStore) => ObjectStore;
   readonly apiKeys?: readonly string[];
@@ -75,6 +77,9 @@ export interface TestServerOptions {
   readonly maxCollectedBytes?: number;
   readonly firstMessageMs?: number;
   readonly bodyTimeoutMs?: number;
+  /** Serves HTTPS; its clients must know the certificate. */
+  readonly tls?: SecureServerOptions;
+  readonly peerCa?: () => string | undefined;
   readonly previewDomain?: string;
   readonly maxPreviews?: number;
   readonly maxWakes?: number;
@@ -110,7 +115,7 @@ export interface TestServerOptions {
   /** Absent: no console. */
   readonly consoleFolder?: string;
   readonly docsFolder?: string;
-  /** Who speaks at /mcp, instead of our tools. */
+  /** The implementation at /mcp, instead of our tools. */
   readonly answerMcp?: McpEndpointOptions["answerMcp"];
   /** The gateway's log; absent: it is dropped. */
   readonly log?: Logger;
@@ -123,7 +128,7 @@ export interface TestServer {
   readonly backend: FakeBackend;
   readonly manager: SandboxManager;
   /** The token of a sandbox for E2B's clients. */
-  readonly e2bToken: (sandboxId: string) => string;
+  readonly e2bToken: (sandboxId: string, kind?: E2bTokenKind) => string;
   readonly durable: DurableStore;
   readonly instances: Instances;
   readonly storeFolder: string | undefined;
@@ -134,14 +139,14 @@ export interface TestServer {
   readonly operations: readonly OperationRecord[];
   readonly problems: readonly string[];
   connect(path: string, options?: RawClientOptions): RawClient;
-  /** A client with a sandbox that runs; what was said until then is taken. */
+  /** A client with a running sandbox; the messages until then are taken. */
   create(configuration?: object, options?: RawClientOptions): Promise<CreatedClient>;
   attach(sandboxId: string, query?: string, options?: RawClientOptions): RawClient;
   /** Attaches as soon as the server has noticed that the previous client has left. */
   attachWhenFree(sandboxId: string): Promise<RawClient>;
   /** The manager's record of a sandbox that runs here. */
   live(sandboxId: string): Promise<LiveSandbox>;
-  /** Gives what the store has not taken. */
+  /** Returns the sandboxes that the store has not accepted. */
   drain(): Promise<readonly UnsavedSandbox[]>;
 }
 
@@ -162,16 +167,22 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const problems: string[] = [];
   const sockets = new Set<Socket>();
 
+  let fleet: Fleet | undefined;
   const { gate, audit } = openAccess({
     apiKeys: options.apiKeys ?? [],
     keyFile: undefined,
     loopbackOnly: true,
     rateLimit: 0,
+    fleet: () => fleet,
     clock: systemClock,
     log,
     ...options.access,
   });
-  const addresses = new PreviewAddresses({ domain: options.previewDomain, ownPort: () => port });
+  const addresses = new PreviewAddresses({
+    domain: options.previewDomain,
+    ownPort: () => port,
+    isSecure: options.tls !== undefined,
+  });
   const links = new SignedLinks(() => durability.peerSecret);
   const e2bServices = new E2bServices({
     gate,
@@ -179,6 +190,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     addresses,
     manager: () => manager,
     peerSecret: () => durability.peerSecret,
+    shared: () => service,
     log,
   });
   const previews = new Previews({
@@ -202,6 +214,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     readyDetails: () => ({ store: storeFolder ?? null }),
     peerSecret: () => durability.peerSecret,
     bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+    ...(options.tls === undefined ? {} : { secureServer: secureServer.bind(undefined, options.tls) }),
     condition: () => manager.condition(),
     onRing: (sandboxId) => durability.instances.rung(sandboxId),
     onFailure: (error, { method, route }) =>
@@ -226,6 +239,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     maxMessageBytes: 1024 * 1024,
     ...(options.firstMessageMs === undefined ? {} : { firstMessageMs: options.firstMessageMs }),
     manager: () => manager,
+    peerSecret: () => durability.peerSecret,
     log,
   });
   const metrics: Metrics = new Metrics({
@@ -244,15 +258,20 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   await app.listen({ host: "127.0.0.1", port: 0 });
   const address = app.server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
+  const scheme = options.tls === undefined ? "http" : "https";
+  const httpUrl = `${scheme}://127.0.0.1:${port}`;
 
   const durability = await openDurability(
     storeFolder ?? join(options.dataFolder ?? folder, "registry"),
     options.dataFolder ?? folder,
     snapshotFile,
     options,
-    options.advertiseUrl ?? `http://127.0.0.1:${port}`,
+    options.advertiseUrl ?? httpUrl,
     (error) => void manager.loseOwnership(error),
   );
+  const { instances, peerSecret } = durability;
+  const records = options.store === null ? undefined : new SharedRecords(instances.store, systemClock);
+  fleet = { peerSecret, records, servers: () => 1 + instances.liveOthers.length };
   const manager: SandboxManager = new SandboxManager({
     backends: new Map([
       ["fake", options.wrapBackend?.(backend) ?? backend],
@@ -265,8 +284,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     images: options.images,
     secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
     durable: durability.durable,
-    url: `http://127.0.0.1:${port}`,
-    peers: httpPeers(durability.peerSecret),
+    url: httpUrl,
+    peers: httpPeers(durability.peerSecret, options.peerCa),
+    ...(options.peerCa === undefined ? {} : { peerCa: options.peerCa }),
     clock: systemClock,
     observer: {
       operation: (record) => {
@@ -293,7 +313,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
 
   manager.publishLeftBehind();
-  const service = createService(manager, { version: "test", store: storeFolder, maxClients, addresses, links });
+  const onFailure = (error: unknown): void => void problems.push(String(error));
+  const shared = records === undefined ? undefined : { records, secret: peerSecret, onFailure };
+  const service = createService(manager, { version: "test", store: storeFolder, maxClients, addresses, links, shared });
 
   let draining: Promise<readonly UnsavedSandbox[]> | undefined;
   const drain = (): Promise<readonly UnsavedSandbox[]> => (draining ??= end());
@@ -311,17 +333,17 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     await rm(folder, REMOVAL);
   });
 
-  const url = `ws://127.0.0.1:${port}`;
+  const url = httpUrl.replace(/^http/, "ws");
   const connect = (path: string, clientOptions?: RawClientOptions): RawClient =>
     new RawClient(url + path, clientOptions);
   const attach: TestServer["attach"] = (sandboxId, query = "", clientOptions) =>
     connect(`/attach/${sandboxId}${query}`, clientOptions);
   return {
     url,
-    httpUrl: `http://127.0.0.1:${port}`,
+    httpUrl,
     backend,
     manager,
-    e2bToken: (sandboxId) => new E2bTokens(() => durability.peerSecret).of("envd", sandboxId),
+    e2bToken: (sandboxId, kind = "envd") => new E2bTokens(() => durability.peerSecret).of(kind, sandboxId),
     durable: durability.durable,
     instances: durability.instances,
     storeFolder,
@@ -359,9 +381,9 @@ async function openDurability(
   const saves = options.store !== null;
   const opened = await openStore(folder);
   const { masterKeys = NO_MASTER_KEYS, requireSealed = false } = options;
-  const { store: sealed } = await sealedStore(opened, { requireSealed }, masterKeys, () => {});
+  const { store: sealed, keys: ownKeys } = await sealedStore(opened, { requireSealed }, masterKeys, () => {});
   const store = options.wrapStore?.(sealed) ?? sealed;
-  const peerSecret = new PeerSecret(await openPeerSecret(opened));
+  const peerSecret = new PeerSecret(await openPeerSecret(opened), ownKeys);
   const instances = await Instances.register({
     store,
     clock: systemClock,

@@ -4,8 +4,8 @@ import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 
 /**
- * Gives the address of a store in a new bucket, seen through `seenAt`. Asked on a connection of its own: one that the tests before have used
- * may just be closed by the server, and nobody sends a POST again by itself.
+ * Returns the address of a store in a new bucket, seen through `seenAt`. Uses a new connection: the server may just be
+ * closing an older one, and a POST is not repeated automatically.
  */
 export async function newGcsStore(endpoint: string, seenAt: string): Promise<string> {
   const bucket = `test-${randomUUID()}`;

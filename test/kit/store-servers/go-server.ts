@@ -1,7 +1,6 @@
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { findGo } from "../../../packages/server/src/setup/index.ts";
-import { runProgram } from "./run-program.ts";
+import { findGo, goInstall, tellingLine } from "../../../packages/server/src/setup/index.ts";
 import { SERVERS_FOLDER } from "./test-server.ts";
 
 /** Builds a program of a Go module, pinned, into the folder of servers. */
@@ -11,7 +10,8 @@ export async function installGoProgram(module: string, program: string, signal: 
   await mkdir(SERVERS_FOLDER, { recursive: true });
   const scratch = await mkdtemp(join(SERVERS_FOLDER, "building-"));
   try {
-    await runProgram([go, "install", module], { signal, env: { GOBIN: scratch, CGO_ENABLED: "0" } });
+    const result = await goInstall(go, [module], { signal, env: { GOBIN: scratch, CGO_ENABLED: "0" } });
+    if (result.code !== 0) throw new Error(`Go cannot build ${module}: ${tellingLine(result)}`);
     await rename(join(scratch, basename(module.split("@")[0] ?? "")), program);
   } finally {
     await rm(scratch, { recursive: true, force: true });

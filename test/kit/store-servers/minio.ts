@@ -18,12 +18,13 @@ export const minio: StoreServer = {
     await installGoProgram(`github.com/minio/minio@${VERSION}`, this.program, signal);
   },
 
-  async start(): Promise<RunningStoreServer> {
+  async start(address = "127.0.0.1"): Promise<RunningStoreServer> {
     const folder = await mkdtemp(join(tmpdir(), "sandboxer-minio-"));
     const server = await startServer(
-      (port) => [this.program, "server", "--quiet", "--address", `127.0.0.1:${port}`, folder],
+      (port) => [this.program, "server", "--quiet", "--address", `${address}:${port}`, folder],
       { MINIO_ROOT_USER: S3_KEY_ID, MINIO_ROOT_PASSWORD: S3_SECRET, MINIO_BROWSER: "off", MINIO_UPDATE: "off" },
       "/minio/health/ready",
+      address,
     );
     setS3Credentials();
     return {

@@ -12,12 +12,12 @@ import { moto } from "./moto.ts";
 import { storageTestbench } from "./storage-testbench.ts";
 import { SERVERS_FOLDER, whyMissing, type StoreServer } from "./test-server.ts";
 
-const LIMIT_MS = 12 * 60_000;
+const LIMIT_MS = 20 * 60_000;
 const SERVERS: readonly StoreServer[] = [fakeGcsServer, moto, minio, storageTestbench];
 
 /**
- * Gives whether all are there now. One run of tests at a time builds, because builds take all processors; another one waits,
- * and uses what was built.
+ * Returns whether all exist now. One test run at a time builds, because builds take all processors; another one waits,
+ * and uses the result.
  */
 export async function prepareStoreServers(report: (line: string) => void): Promise<boolean> {
   if (SERVERS.every((server) => whyMissing(server) === undefined)) return true;

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 
 const START_LIMIT_MS = 30_000;
 
-/** Ends the server when this process does, however that ends: its standard input closes then. */
+/** Ends the server when this process ends in any way: its standard input closes then. */
 const WATCHDOG = `"$@" & server=$!; cat > /dev/null; kill -9 "$server"`;
 
 export interface ServerProcess {
@@ -13,11 +13,12 @@ export interface ServerProcess {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a server on a free port of the loopback, and waits until it answers: at `healthPath`, if given, with success. */
+/** Starts a server on a free port of an address, and waits until it answers: at `healthPath`, if given, with success. */
 export async function startServer(
   commandOf: (port: number) => readonly string[],
   env: Record<string, string> = {},
   healthPath?: string,
+  address = "127.0.0.1",
 ): Promise<ServerProcess> {
   const port = await freePort();
   const child = spawn("sh", ["-c", WATCHDOG, "sh", ...commandOf(port)], {
@@ -30,7 +31,7 @@ export async function startServer(
       said = (said + data.toString()).slice(-4000);
     });
   }
-  const endpoint = `http://127.0.0.1:${port}`;
+  const endpoint = `http://${address}:${port}`;
   try {
     await untilAnswering(endpoint, healthPath);
   } catch (error) {

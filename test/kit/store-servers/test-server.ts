@@ -13,11 +13,12 @@ export interface StoreServer {
   readonly optional?: boolean;
   /** Builds or installs it. Takes minutes, and needs the network. */
   prepare(signal: AbortSignal): Promise<void>;
-  start(): Promise<RunningStoreServer>;
+  /** On the loopback; some can be told another address. */
+  start(address?: string): Promise<RunningStoreServer>;
 }
 
 export interface RunningStoreServer {
-  /** `http://127.0.0.1:port` */
+  /** `http://address:port` */
   readonly endpoint: string;
   /** Makes a bucket and gives the address of a store in it, seen through another endpoint if one is given. */
   newStore(endpoint?: string): Promise<string>;
@@ -31,7 +32,7 @@ export const SERVERS_FOLDER = join(
   "test-servers",
 );
 
-/** Undefined when it can be started. */
+/** Undefined if it can be started. */
 export function whyMissing(server: StoreServer): string | undefined {
   if (existsSync(server.program)) return undefined;
   return `${server.name} is not here. Run: node test/kit/store-servers/prepare.ts`;

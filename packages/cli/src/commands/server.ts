@@ -20,6 +20,7 @@ export const serverCommand = defineCommand({
         backend: server.default_backend,
         // A server of an earlier version does not name them.
         engines: server.engines?.map(({ version, state }) => `${version} (${state})`).join(", ") || null,
+        "newer engine": server.engines?.find(({ state }) => state === "ready")?.message ?? null,
         state: server.draining ? "draining" : "open",
         sandboxes: `${server.sandboxes} of ${server.max_sandboxes}`,
         dozing: server.dozing,

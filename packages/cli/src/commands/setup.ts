@@ -1,12 +1,6 @@
 import { Command } from "commander";
 import { parseConfig, type ServerConfig } from "@sandboxer/server/config";
-import {
-  buildNewestEngine,
-  prepareGvisor,
-  withSetupLock,
-  type ReportStep,
-  type SetupContext,
-} from "@sandboxer/server/setup";
+import { buildNewestEngine, prepareGvisor, type ReportStep, type SetupContext } from "@sandboxer/server/setup";
 import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
@@ -28,7 +22,7 @@ export function setupCommand(io: Io): Command {
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
     exitOnSignal(io);
     const given = contextOf(config, json ? stepJsonPrinter(io) : stepPrinter(io));
-    const newest = options["newest"] === true ? await withSetupLock(given, () => buildNewestEngine(given)) : undefined;
+    const newest = options["newest"] === true ? await buildNewestEngine(given) : undefined;
     const { engine, agentPath, platform } = await prepareGvisor({
       ...given,
       runscPath: newest?.path ?? given.runscPath,

@@ -13,7 +13,7 @@ export interface CellPrinterOptions {
 const FILES = { png: "base64", jpeg: "base64", pdf: "base64", svg: "utf8" } as const;
 const NAMED = ["html", "markdown", "latex", "json", "javascript", "chart"] as const;
 
-/** Prints a cell as a prompt does: output, the text of results, and what cannot be printed as files or in a word. */
+/** Prints a cell as a prompt does: output, the text of results, and other formats as files or in a word. */
 export class CellPrinter {
   readonly #options: CellPrinterOptions;
   #count = 0;

@@ -100,7 +100,7 @@ class Prompt {
     this.#lines.prompt();
   }
 
-  /** Ctrl-C: the running cell is interrupted; at the prompt, what was typed is dropped. */
+  /** Ctrl-C: the running cell is interrupted; at the prompt, the typed text is dropped. */
   #interrupt(): void {
     if (this.#running) return void this.#interpreter.interrupt().catch(() => {});
     this.#typed = [];

@@ -16,7 +16,7 @@ export interface OutputPlace {
   readonly id: string;
   readonly processId: string;
   readonly offset: number;
-  /** Of a paused sandbox: what its checkpoint has. */
+  /** Reads the output of a paused sandbox from its checkpoint. */
   readonly saved: boolean;
 }
 

@@ -22,7 +22,7 @@ function emptyMachine() {
   });
 }
 
-test("exits 1 when something needed is missing, with a remedy to paste, and installs nothing", async () => {
+test("exits 1 if a requirement is missing, prints a remedy to paste, and installs nothing", async () => {
   const io = emptyMachine();
   expect(await runProgram(["doctor"], io)).toBe(1);
   expect(io.out()).toMatch(/✗ missing +runsc/);
@@ -34,7 +34,7 @@ test("exits 1 when something needed is missing, with a remedy to paste, and inst
   expect(existsSync(join(directory, "store"))).toBe(false);
 });
 
-test("--json has each thing with state, need and remedy", async () => {
+test("--json lists each check with state, need and remedy", async () => {
   const io = emptyMachine();
   expect(await runProgram(["doctor", "--json"], io)).toBe(1);
   const report = JSON.parse(io.out()) as { ok: boolean; checks: { name: string }[] };
@@ -48,7 +48,7 @@ test("--json has each thing with state, need and remedy", async () => {
   expect(named["disk space"]).toMatchObject({ needed: true, version: expect.stringMatching(/GiB$/) });
 });
 
-test("the programs that start a sandbox are looked for, and setpriv must be the one that can", async () => {
+test("the programs that start a sandbox are checked, and setpriv must have the needed option", async () => {
   const tools = async (): Promise<Record<string, unknown>> => {
     const io = emptyMachine();
     await runProgram(["doctor", "--json"], io);

@@ -18,7 +18,7 @@ test("stdout, stderr and the exit code are those of the command", async () => {
   expect(python).toEqual({ code: 0, out: "42\n", err: "" });
 });
 
-test("options before the command are ours, those behind it are its own", async () => {
+test("options before the command are ours, options after it belong to the command", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   expect((await cli(["exec", "web", "echo", "-x", "--json"])).out).toBe("-x --json\n");
@@ -47,7 +47,7 @@ test("--user names the user of a command, and of a sandbox", async () => {
   });
 });
 
-test("our own failures: the table's code, a line on stderr, or a code of choice", async () => {
+test("our own failures exit with the code of the table, or a chosen code, and print a line on stderr", async () => {
   const cli = await startCli();
   const failed = await cli(["exec", "nosuch", "--", "true"]);
   expect(failed).toMatchObject({
@@ -63,7 +63,7 @@ test("our own failures: the table's code, a line on stderr, or a code of choice"
   expect((await cli(["shell", "nosuch"])).err).toContain("needs a terminal");
 });
 
-test("with -i our stdin is its stdin, and without it there is none", async () => {
+test("with -i our stdin is the command's stdin, and without it stdin is empty", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const text = "line\n".repeat(50_000);
@@ -73,7 +73,7 @@ test("with -i our stdin is its stdin, and without it there is none", async () =>
   expect(await cli(["exec", "web", "--", "cat"], { stdin: "unseen" })).toEqual({ code: 0, out: "", err: "" });
 });
 
-test("stdin whose arrival is in doubt is an error, and the program does not take a part for the whole", async () => {
+test("stdin whose arrival is unknown is an error, and the program does not complete with partial input", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const proxy = await startProxy(cli.server.url);
@@ -102,7 +102,7 @@ test("exec resumes a paused sandbox, and fails with --no-wake", async () => {
   expect(woken).toEqual({ code: 0, out: "yes\n", err: "sandboxer: the sandbox is paused; resuming it.\n" });
 });
 
-test("run makes a sandbox and destroys it, whatever the end; --keep leaves it", async () => {
+test("run creates a sandbox and deletes it, however it ends; --keep leaves it", async () => {
   const cli = await startCli();
   expect(await cli(["run", "--", "echo", "once"])).toMatchObject({ code: 0, out: "once\n" });
   expect((await cli(["run", "-c", "exit 9"])).code).toBe(9);
@@ -113,14 +113,14 @@ test("run makes a sandbox and destroys it, whatever the end; --keep leaves it", 
   expect((await cli(["exec", "left", "--", "echo", "again"])).out).toBe("again\n");
 });
 
-test("run --key takes the same sandbox up again", async () => {
+test("run --key uses the same sandbox again", async () => {
   const cli = await startCli();
   expect((await cli(["run", "--key", "build", "-c", "echo made > /tmp/x"])).code).toBe(0);
   expect((await cli(["run", "--key", "build", "-c", "cat /tmp/x"])).out).toBe("made\n");
   expect((await cli(["ls", "-q"])).out.trim().split("\n")).toHaveLength(1);
 });
 
-test("a detached process: ps, logs, kill", async () => {
+test("a detached process is listed by ps, read by logs and ended by kill", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const process = await cli.id(["exec", "-d", "web", "-c", "echo begun; sleep 60"]);
@@ -135,7 +135,7 @@ test("a detached process: ps, logs, kill", async () => {
   expect(ended).toMatchObject({ code: 137, out: "begun\n" });
 });
 
-test("logs without a process takes the only one, and none by guess", async () => {
+test("logs without a process uses the only one, and never guesses", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   expect((await cli(["logs", "web"])).code).toBe(4);
@@ -154,7 +154,7 @@ test("attach to a process shows its output so far and follows it; the exit code 
   expect((await cli(["attach", "web", process, "--from", "6"])).out).toBe("got word\n");
 });
 
-test("attach to a process of a sandbox that another server has", async () => {
+test("attach follows a process of a sandbox on another server", async () => {
   const one = await startCli();
   const two = await startCli({ store: one.server.store });
   await one.id(["create", "--name", "web"]);
@@ -165,7 +165,7 @@ test("attach to a process of a sandbox that another server has", async () => {
   expect(await two.json(["get", "web"])).toMatchObject({ owner: { here: true } });
 });
 
-test("the end of our stdin is the end of its stdin only where that is asked for", async () => {
+test("the end of our stdin closes the command's stdin only on request", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const process = await cli.id(["exec", "-d", "web", "--", "cat"]);

@@ -48,7 +48,7 @@ function parkedHead(name: string): object {
   };
 }
 
-test("says what would go and changes nothing", async () => {
+test("lists the garbage and changes nothing", async () => {
   const io = fakeIo();
   expect(await runProgram(["gc", "--store", store, "--keep", "2"], io)).toBe(0);
   expect(io.out()).toBe(
@@ -64,7 +64,7 @@ test("says what would go and changes nothing", async () => {
   expect(readdirSync(folder)).toHaveLength(4);
 });
 
-test("--apply removes it, and the next time there is nothing", async () => {
+test("--apply removes the garbage, and the next run finds none", async () => {
   const io = fakeIo();
   expect(await runProgram(["gc", "--store", store, "--keep", "2", "--apply"], io)).toBe(0);
   expect(io.out()).toContain("5.0 KiB freed.\n");
@@ -74,7 +74,7 @@ test("--apply removes it, and the next time there is nothing", async () => {
   expect(again.out()).toBe("Nothing to remove.\n");
 });
 
-test("without --keep no published checkpoint goes; the environment may say it too", async () => {
+test("without --keep no published checkpoint is removed; the environment may set it too", async () => {
   const io = fakeIo();
   expect(await runProgram(["gc", "--store", store, "--json"], io)).toBe(0);
   const report = JSON.parse(io.out()) as { garbage: { key: string }[] };
@@ -88,14 +88,14 @@ test("without --keep no published checkpoint goes; the environment may say it to
   });
 });
 
-test("a folder without a head is left alone, and said so", async () => {
+test("a folder without a head is left alone, and reported", async () => {
   mkdirSync(join(store, randomUUID(), "checkpoints"), { recursive: true });
   const io = fakeIo();
   expect(await runProgram(["gc", "--store", store], io)).toBe(0);
   expect(io.out()).toContain("Not removed:\n  1  without a head\n");
 });
 
-test("a store that is not given, or not there, is an error and is not made", async () => {
+test("a store that is missing or not given is an error, and is not created", async () => {
   const io = fakeIo();
   expect(await runProgram(["gc"], io)).toBe(2);
   expect(io.err()).toContain("No store was given");

@@ -14,13 +14,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 async function keys(...argv: string[]) {
-  // A server that is to listen to others waits for its first key.
+  // A server that shall listen to others waits for its first key.
   const io = fakeIo({ SANDBOXER_HOST: "0.0.0.0", SANDBOXER_DATA_DIRECTORY: folder });
   const exitCode = await runProgram(["keys", ...argv], io);
   return { exitCode, out: io.out(), err: io.err() };
 }
 
-test("a new key alone is on stdout, and what to know about it on stderr", async () => {
+test("only the new key is on stdout; notes about it are on stderr", async () => {
   const { exitCode, out, err } = await keys("create", "--name", "ci", "--scope", "use", "--expires", "30d");
   expect(exitCode).toBe(0);
   const [, id = "?"] = KEY.exec(out) ?? [];
@@ -28,7 +28,7 @@ test("a new key alone is on stdout, and what to know about it on stderr", async 
   expect(err).not.toContain(out.trim());
 });
 
-test("the list has every key with its status, and none of the keys themselves", async () => {
+test("the list has every key with its status, and never the keys themselves", async () => {
   expect(await keys("list")).toMatchObject({ exitCode: 0, out: "No keys found.\n" });
   const first = await keys("create", "--name", "first", "--scope", "read");
   const second = await keys("create", "--name", "second", "--scope", "admin", "--expires", "1d");
@@ -42,7 +42,7 @@ test("the list has every key with its status, and none of the keys themselves", 
   for (const { out: key } of [first, second]) expect(out).not.toContain(key.trim().slice(17));
 });
 
-test("--json says the same to programs, without hashes", async () => {
+test("--json prints the same for programs, without hashes", async () => {
   const created = JSON.parse((await keys("create", "--name", "ci", "--scope", "use", "--json")).out) as {
     key: string;
     id: string;
@@ -69,7 +69,7 @@ test.each([
   expect((await keys("list")).out).toBe("No keys found.\n");
 });
 
-test("a key says what it makes is encrypted with, by the name of a secret", async () => {
+test("a key can name the secret that encrypts the data of its sandboxes", async () => {
   await keys("create", "--name", "plain", "--scope", "use");
   const made = await keys("create", "--name", "a", "--scope", "use", "--encryption-key", "tenant-a", "--json");
   expect(JSON.parse(made.out)).toMatchObject({ name: "a", encryption_key: "tenant-a" });

@@ -21,7 +21,7 @@ async function startCli(): Promise<(...argv: string[]) => Promise<Ended>> {
   };
 }
 
-test("restore says what it would carry to another backend, and carries it", async () => {
+test("restore previews what it keeps on another backend, and keeps it", async () => {
   const cli = await startCli();
   await cli("create", "--name", "web");
   await cli("exec", "web", "-c", "echo one > /workspace/x");
@@ -45,7 +45,7 @@ test("restore says what it would carry to another backend, and carries it", asyn
   expect((await cli("exec", "again", "--", "cat", "/workspace/x")).out).toBe("one\n");
 });
 
-test("a moved sandbox lives on at another backend, as itself", async () => {
+test("a moved sandbox keeps its identity on the other backend", async () => {
   const cli = await startCli();
   const old = (await cli("create", "--name", "web")).out.trim();
   await cli("exec", "web", "-c", "echo one > /workspace/x");

@@ -6,7 +6,7 @@ import { runProgram } from "../../src/program.ts";
 import { type FakeIo, fakeIo } from "../support/fake-io.ts";
 
 const KEY = "a-key-that-is-long-enough-not-to-be-guessed";
-/** The one server that the fake sandbox has: an echo. */
+/** The only server that a fake sandbox can run: an echo. */
 const ECHO = 'require("net").createServer((c) => c.pipe(c)).listen(7001, "127.0.0.1", () => console.log("listening"))';
 
 interface Started {
@@ -35,7 +35,7 @@ async function echoed(port: number, text: string): Promise<string> {
   return heard;
 }
 
-test("ports lists what listens, url prints links, and forward passes any bytes on, resuming a paused sandbox", async () => {
+test("ports lists listening programs, url prints links, and forward passes bytes on and resumes a paused sandbox", async () => {
   const cli = await startCli();
   const done = async (...argv: string[]): Promise<string> => {
     const { io, ended } = cli(...argv);
@@ -68,7 +68,7 @@ test("ports lists what listens, url prints links, and forward passes any bytes o
   expect(await forward.ended).toBe(0);
 });
 
-test("forward says why a connection cannot be opened, and wrong ports are usage errors", async () => {
+test("forward reports why a connection cannot be opened, and invalid ports are usage errors", async () => {
   const cli = await startCli();
   await cli("create", "--name", "web").ended;
   const forward = cli("forward", "web", "7002:0");

@@ -22,7 +22,7 @@ async function run(...argv: string[]) {
   return { code, out: io.out(), err: io.err(), json: () => JSON.parse(io.out()) as Record<string, never> };
 }
 
-test("list shows the bundled ones and the user's, for people and for programs", async () => {
+test("list shows bundled and own profiles, for people and for programs", async () => {
   write("mine.yaml", "name: profile.mine", "description: |", "  two", "  lines", "backends: [gvisor, docker]");
   const { code, out } = await run("list");
   expect(code).toBe(0);
@@ -39,7 +39,7 @@ test("list shows the bundled ones and the user's, for people and for programs", 
   });
 });
 
-test("get gives the file as it is, so that it can be copied and changed", async () => {
+test("get prints the file unchanged, so that it can be copied and edited", async () => {
   const { code, out, err } = await run("get", "profile.compose-e2e");
   expect(code).toBe(0);
   expect(out).toMatch(/^name: profile\.compose-e2e\n/);
@@ -52,13 +52,13 @@ test("get gives the file as it is, so that it can be copied and changed", async 
   });
 });
 
-test("a name that is unknown has the exit code of the table, and the near name", async () => {
+test("an unknown name exits with the code of the table, and suggests a similar name", async () => {
   const { code, out, err } = await run("get", "compose-e2e");
   expect(code).toBe(4);
   expect(out + err).toContain("Did you mean profile.compose-e2e?");
 });
 
-test("a wrong profile fails the list with its line", async () => {
+test("an invalid profile fails the list and names its line", async () => {
   write("mine.yaml", "name: profile.mine", "backend: gvisor");
   const { code, out, err } = await run("list");
   expect(code).toBe(2);
@@ -66,7 +66,7 @@ test("a wrong profile fails the list with its line", async () => {
 });
 
 describe("check", () => {
-  test("says everything that is wrong, one line each, and fails", async () => {
+  test("reports every problem, one line each, and fails", async () => {
     write("a.yaml", "name: profile.a", "backends: [gvisor]", "ttl: {max: 4hours}", "netwrk: none");
     write("b.yaml", "name: profile.b", "backends: [gvisor]");
     const { code, out, err } = await run("check");
@@ -95,7 +95,7 @@ describe("check", () => {
     });
   });
 
-  test("takes files and folders, relative to the working folder", async () => {
+  test("accepts files and folders, relative to the working folder", async () => {
     write("a.yaml", "name: profile.a", "backends: [gvisor]");
     expect((await run("check", join(folder, "a.yaml"))).code).toBe(0);
     expect((await run("check", folder)).err).toBe("1 checked, no errors.\n");
@@ -105,7 +105,7 @@ describe("check", () => {
     expect((await run("check", folder, join(folder, "a.yaml"))).out).toContain("is also the name of the profile");
   });
 
-  test("warns of a secret that the config file does not have", async () => {
+  test("warns of a secret that the config file does not define", async () => {
     write("a.yaml", "name: profile.a", "backends: [gvisor]", "secret_refs: {TOKEN: github, OTHER: other}");
     writeFileSync(join(base, "sandboxer", "config.yaml"), "secrets: {other: {environment: X}}\n");
     const { code, out } = await run("check");
@@ -114,7 +114,7 @@ describe("check", () => {
     expect(out).not.toContain("OTHER");
   });
 
-  test("an empty folder is said to be empty, one that is named and not there is refused", async () => {
+  test("an empty folder is reported as empty, and a missing named folder is refused", async () => {
     expect(await run("check")).toMatchObject({ code: 0, out: "", err: `No profiles found in ${folder}.\n` });
     const { code, out, err } = await run("check", "--profiles-directory", join(base, "none"));
     expect(code).toBe(2);
@@ -122,7 +122,7 @@ describe("check", () => {
   });
 });
 
-test("a server does not start with a profile that is wrong", async () => {
+test("a server does not start with an invalid profile", async () => {
   write("mine.yaml", "name: profile.mine", "backend: gvisor");
   const io = fakeIo({ XDG_CONFIG_HOME: base, SANDBOXER_DATA_DIRECTORY: base });
   expect(await runProgram(["serve", "--backend", "fake", "--port", "0", "--log-level", "silent"], io)).toBe(2);

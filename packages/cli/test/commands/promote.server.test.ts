@@ -6,7 +6,7 @@ interface Compared {
   items: { name: string; files: { added: number } | null; run: { exit_code: number; stdout: string } | null }[];
 }
 
-test("forks are compared, the best one is promoted, and the original is as before", async () => {
+test("forks are compared, the best one is promoted, and the original keeps its identity", async () => {
   const cli = await startCli();
   const id = await cli.id(["create", "--name", "work"]);
   await cli.id(["exec", "work", "-c", "echo old > /tmp/x; echo"]);
@@ -41,7 +41,7 @@ test("forks are compared, the best one is promoted, and the original is as befor
   expect((await cli(["exec", "work", "--", "cat", "/tmp/x"])).out).toBe("old\n");
 });
 
-test("sandboxes without a snapshot in common are compared with the first", async () => {
+test("sandboxes without a common snapshot are compared with the first one", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "a"]);
   const first = await cli.id(["create", "--name", "b"]);
@@ -52,7 +52,7 @@ test("sandboxes without a snapshot in common are compared with the first", async
   expect(compared.items.map(({ run }) => run)).toEqual([null, null]);
 });
 
-test("a refusal to compare or promote says why", async () => {
+test("a refused comparison or promotion gives the reason", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "work"]);
   await cli.id(["create", "--name", "other"]);

@@ -33,7 +33,7 @@ async function rotate(...argv: string[]) {
   return { exitCode, out: io.out(), err: io.err() };
 }
 
-test("counts, changes nothing in a dry run, and says what could not be opened", async () => {
+test("counts, changes nothing in a dry run, and reports keys that could not be opened", async () => {
   const [old, present, lost] = [secretFile("old"), secretFile("new"), new MasterKey(randomBytes(32))];
   const store = join(folder, "store");
   const opened = await DirectoryStore.open(store);

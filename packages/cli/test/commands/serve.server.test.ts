@@ -6,7 +6,7 @@ import { fakeIo } from "../support/fake-io.ts";
 const startServer = vi.fn();
 vi.mock("@sandboxer/server", () => ({ startServer }));
 
-/** A server that ends only when it is drained, and says when. */
+/** A server that ends only when it is drained, and reports when. */
 function fakeServer() {
   const closed = Promise.withResolvers<void>();
   const drain = vi.fn(async () => closed.resolve());
@@ -34,7 +34,7 @@ async function started(argv: string[], server = fakeServer()) {
   return { io, server, exitCode };
 }
 
-test("says the address, the store, the engine, and one line to try", async () => {
+test("prints the address, the store, the engine, and one line to try", async () => {
   const { io, exitCode } = await started(["serve", "--port", "0"]);
   expect(io.out()).toContain("http://127.0.0.1:4321");
   expect(io.out()).toContain("/srv/store");
@@ -45,7 +45,7 @@ test("says the address, the store, the engine, and one line to try", async () =>
   expect(await exitCode).toBe(0);
 });
 
-test("a signal that comes as soon as the address is known lets it save and stop", async () => {
+test("a signal right after the address is printed lets it save and stop", async () => {
   const [io, server] = [fakeIo(), fakeServer()];
   startServer.mockResolvedValue(server);
   const atOnce = { ...io, stdout: (text: string) => (io.stdout(text), io.signal("SIGTERM")) };
@@ -55,7 +55,7 @@ test("a signal that comes as soon as the address is known lets it save and stop"
   expect(io.exits).toEqual([]);
 });
 
-test("without a store it says what that means", async () => {
+test("without a store it prints the consequences", async () => {
   const { io, exitCode } = await started(["serve"], { ...fakeServer(), store: undefined });
   expect(io.out()).toMatch(/none: sandboxes cannot be checkpointed/);
   io.signal("SIGTERM");
@@ -85,7 +85,7 @@ test("flags reach the server's configuration", async () => {
 });
 
 describe("signals", () => {
-  /** A server whose drain takes for ever, and the clock of the command. */
+  /** A server whose drain takes forever, and the clock of the command. */
   async function draining(first: string) {
     const server = { ...fakeServer(), drain: vi.fn(() => new Promise<void>(() => {})) };
     const { io } = await started(["serve"], server);
@@ -96,7 +96,7 @@ describe("signals", () => {
     return { server, io, passMs: (ms: number) => void (nowMs += ms) };
   }
 
-  test.each(["SIGTERM", "SIGHUP", "npm has exited"])("%s drains, and repeating it shortens nothing", async (signal) => {
+  test.each(["SIGTERM", "SIGHUP", "npm has exited"])("%s drains, and repeating it changes nothing", async (signal) => {
     const { server, io, passMs } = await draining(signal);
     for (const again of [signal, "SIGTERM", "SIGHUP", "npm has exited", signal]) {
       passMs(60_000);
@@ -119,7 +119,7 @@ describe("signals", () => {
     expect(server.drain).toHaveBeenCalledTimes(1);
   });
 
-  test("the first SIGINT of a drain that something else began shortens nothing", async () => {
+  test("the first SIGINT does not shorten a drain that something else began", async () => {
     const { io, passMs } = await draining("SIGTERM");
     passMs(60_000);
     io.signal("SIGINT");

@@ -8,7 +8,7 @@ import { hasPython, inTerminal } from "../support/real-terminal.ts";
 const missing = hasPython ? whyNoEngine() : "there is no python3, which the tests have their terminal from";
 if (missing !== undefined) console.warn(`The tests of the CLI's terminal on gVisor are skipped: ${missing}`);
 
-/** Says what it has read, and goes on when it is interrupted. Its text, which the terminal shows too, says neither. */
+/** Prints its input, and continues when it is interrupted. Its code, which the terminal shows, has neither text. */
 const READER = `import sys
 def read_on():
   print("rea" + "dy")
@@ -18,7 +18,7 @@ while True:
   except KeyboardInterrupt: print("inter" + "rupted")`.replaceAll("\n", "\r");
 
 describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
-  test("a shell: its own prompt, its size, Ctrl-C, leaving it, a checkpoint, and coming back to it", async () => {
+  test("a shell has its prompt, its size, Ctrl-C and a checkpoint, and can be left and attached again", async () => {
     const server = await ServerProcess.start({ store: await temporaryFolder() });
     onTestFinished(() => void server.stop());
     const env = { SANDBOXER_URL: server.url.replace(/^ws/, "http") };
@@ -38,7 +38,7 @@ describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
       .toContain("41 77");
     terminal.send("echo be''gun; sleep 1000\r");
     await terminal.shows("begun");
-    // Lines and ends of file that are typed ahead and not read are no obstacle to the Ctrl-C behind them, which discards them.
+    // Lines and ends of file that were typed ahead and not read do not delay a Ctrl-C, which discards them.
     terminal.send("\u0004echo not-$((1 + 1))-be-read\r\u0004\u0004");
     await expect
       .poll(() => (terminal.send("\u0003echo $((40 + 2))-again\r"), terminal.screen()), {
@@ -47,7 +47,7 @@ describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
       })
       .toContain("42-again");
     expect(terminal.screen()).not.toContain("not-2-be-read");
-    // So it is with what is typed of a line: the next one begins without it, and without the character.
+    // The same holds for a partly typed line: the next line begins without it, and without the character.
     terminal.send(`python3 -c '${READER}'\r`);
     await terminal.shows("ready");
     terminal.send("discarded\u0003");
@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
     await terminal.shows(/\['kept'\]/);
     terminal.send("\u001c");
     await terminal.shows(/Quit[^$]*\$ $/);
-    // A program that has turned the making of line ends off gets a bare line feed through.
+    // A program that turned off line end conversion sends a bare line feed.
     terminal.send("stty -opost; printf 'one\\ntwo\\r\\n'; stty opost\r");
     await terminal.shows("one\ntwo\r\n");
     terminal.send("kept=in-memory\r");

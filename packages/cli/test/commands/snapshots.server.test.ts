@@ -2,7 +2,7 @@ import type { SnapshotInfo } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { startCli } from "../support/run-cli.ts";
 
-test("snapshot, restore, list, get, name, rm", async () => {
+test("snapshots are taken, restored, listed, shown, named and deleted", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web"]);
   await cli.id(["exec", "web", "-c", "echo one > /tmp/x; echo"]);
@@ -40,7 +40,7 @@ test("snapshot, restore, list, get, name, rm", async () => {
   expect((await cli(["snapshots", "list", "-q"])).out).toBe("");
 });
 
-test("fork prints an id for each, and tree draws them", async () => {
+test("fork prints the id of each copy, and tree draws them", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const forked = await cli(["fork", "web", "--count", "2"]);
@@ -55,7 +55,7 @@ test("fork prints an id for each, and tree draws them", async () => {
   expect((await cli(["fork", "web", "--count", "0"])).code).toBe(2);
 });
 
-test("diff shows files added, changed and removed", async () => {
+test("diff shows added, changed and removed files", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   await cli.id(["exec", "web", "-c", "echo 1 > /tmp/changed; echo 1 > /tmp/removed; echo"]);

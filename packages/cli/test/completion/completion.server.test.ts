@@ -10,7 +10,7 @@ async function complete(cli: Cli, line: string): Promise<string[]> {
   return out.split("\n").filter(Boolean);
 }
 
-test("commands, subcommands, options and their values", async () => {
+test("commands, subcommands, options and their values are completed", async () => {
   const cli = await startCli();
   expect(await complete(cli, "sandboxer sna")).toEqual(["snapshot", "snapshots"]);
   expect(await complete(cli, "sandboxer snapshots ")).toEqual(["diff", "get", "list", "name", "pin", "rm", "unpin"]);
@@ -20,7 +20,7 @@ test("commands, subcommands, options and their values", async () => {
   expect(await complete(cli, "sandboxer nosuch ")).toEqual([]);
 });
 
-test("names that there are now: sandboxes, snapshots, processes, paths", async () => {
+test("current names of sandboxes, snapshots, processes and paths are completed", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   await cli.id(["create", "--name", "worker"]);
@@ -36,7 +36,7 @@ test("names that there are now: sandboxes, snapshots, processes, paths", async (
   expect(await complete(cli, "sandboxer exec web -- l")).toEqual([]);
 });
 
-test("a server that is away offers nothing and says nothing", async () => {
+test("an unreachable server completes nothing and prints nothing", async () => {
   const io = fakeIo({ SANDBOXER_URL: "http://127.0.0.1:1" });
   expect(await runProgram(["__complete", "--", "sandboxer exec w"], io)).toBe(0);
   expect(io.out() + io.err()).toBe("");
@@ -63,7 +63,7 @@ test.each(["bash", "zsh", "fish"])("there is a script for %s that asks this prog
   expect(io.out()).toContain("sandboxer __complete --");
 });
 
-test("other shells are refused with those that there are", async () => {
+test("other shells are refused with a list of the supported ones", async () => {
   const io = fakeIo();
   expect(await runProgram(["completion", "csh"], io)).toBe(2);
   expect(io.err()).toContain("bash, zsh, fish");

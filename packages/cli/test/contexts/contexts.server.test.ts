@@ -11,7 +11,7 @@ import { startCli } from "../support/run-cli.ts";
 let folder: string;
 let server: Server;
 let url: string;
-/** The Authorization headers that arrived. */
+/** The received Authorization headers. */
 let shown: (string | undefined)[];
 
 beforeEach(async () => {
@@ -37,7 +37,7 @@ async function run(argv: string[], env: Record<string, string> = {}) {
 
 const configFile = (): string => join(folder, "sandboxer", "config.yaml");
 
-test("add, use, list, rm; what else is in the file stays, comments too", async () => {
+test("add, use, list and rm keep everything else in the file, including comments", async () => {
   mkdirSync(join(folder, "sandboxer"));
   writeFileSync(configFile(), "# mine\nport: 9000 # why not\n");
   expect(await run(["context", "add", "prod", "--server", url, "--key-env", "PROD_KEY"])).toMatchObject({
@@ -63,7 +63,7 @@ test("add, use, list, rm; what else is in the file stays, comments too", async (
 });
 
 describe("the key", () => {
-  test.each(["file", "variable", "command"])("of a context comes from a %s, and goes to its server", async (source) => {
+  test.each(["file", "variable", "command"])("of a context comes from a %s, for its server only", async (source) => {
     writeFileSync(join(folder, "key"), "s3cret\n", { mode: 0o600 });
     const flags =
       {
@@ -77,7 +77,7 @@ describe("the key", () => {
     expect(shown).toEqual(["Bearer s3cret"]);
   });
 
-  test("of a context does not go to another server", async () => {
+  test("of a context is not sent to another server", async () => {
     await run(["context", "add", "prod", "--server", "http://127.0.0.1:1", "--key-env", "THE_KEY", "--use"]);
     expect((await run(["ls", "--url", url], { THE_KEY: "s3cret" })).code).toBe(0);
     expect((await run(["ls"], { THE_KEY: "s3cret", SANDBOXER_URL: url })).code).toBe(0);
@@ -92,7 +92,7 @@ describe("the key", () => {
     expect(shown).toEqual(["Bearer from-environment", "Bearer from-file"]);
   });
 
-  test("that cannot be read is an error that does not show it", async () => {
+  test("that cannot be read is an error that does not show the key", async () => {
     await run(["context", "add", "prod", "--server", url, "--key-command", "false", "--use"]);
     const failed = await run(["ls"], { PATH: process.env["PATH"] ?? "" });
     expect(failed).toMatchObject({ code: 10, err: expect.stringContaining('key of context "prod"') });
@@ -105,7 +105,7 @@ describe("the key", () => {
   test("has no flag", async () => expect((await run(["ls", "--api-key", "x"])).code).toBe(2));
 });
 
-test("flags over SANDBOXER_URL over SANDBOXER_CONTEXT over the current context; both flags are refused", async () => {
+test("flags override SANDBOXER_URL, that SANDBOXER_CONTEXT, and that the current context; both flags are refused", async () => {
   await run(["context", "add", "here", "--server", url]);
   await run(["context", "add", "nowhere", "--server", "http://127.0.0.1:1", "--use"]);
   expect((await run(["ls"])).code).toBe(10);
@@ -118,7 +118,7 @@ test("flags over SANDBOXER_URL over SANDBOXER_CONTEXT over the current context; 
   expect((await run(["ls", "--url", "ftp://x"])).code).toBe(2);
 });
 
-test("with no server, the error says how to start one", async () => {
+test("without a server, the error explains how to start one", async () => {
   const failed = await run(["ls", "--url", "http://127.0.0.1:1"]);
   expect(failed).toMatchObject({ code: 10, out: "" });
   expect(failed.err).toMatch(
@@ -128,7 +128,7 @@ test("with no server, the error says how to start one", async () => {
   expect(JSON.parse(json.out)).toMatchObject({ error: { code: "server_unreachable", retryable: true } });
 });
 
-test("a wrong file is an error with its path", async () => {
+test("an invalid file is an error with its path", async () => {
   mkdirSync(join(folder, "sandboxer"));
   writeFileSync(configFile(), "contexts: { a: { url: 5 } }\ncurrent_context: a\n");
   expect(await run(["ls"])).toMatchObject({ code: 2, err: expect.stringContaining("contexts.a.url") });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { placeOf } from "../../src/copy/place.ts";
 import { startCli } from "../support/run-cli.ts";
 
-test("a file goes there and back, with its mode", async () => {
+test("a file is copied in and out with its mode", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 251));
@@ -17,7 +17,7 @@ test("a file goes there and back, with its mode", async () => {
   expect(readdirSync(cli.folder).toSorted()).toEqual(["back.bin", "data.bin"]);
 });
 
-test("into a folder it keeps its name", async () => {
+test("a file that is copied into a folder keeps its name", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   writeFileSync(join(cli.folder, "a.txt"), "a");
@@ -27,7 +27,7 @@ test("into a folder it keeps its name", async () => {
   expect(readFileSync(join(cli.folder, "here", "a.txt"), "utf8")).toBe("a");
 });
 
-test("folders go as trees, with links; /. is what is in them", async () => {
+test("folders are copied as trees, with links; /. means their contents", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   mkdirSync(join(cli.folder, "app", "sub"), { recursive: true });
@@ -44,7 +44,7 @@ test("folders go as trees, with links; /. is what is in them", async () => {
   expect(existsSync(join(cli.folder, "into", "sub", "x"))).toBe(true);
 });
 
-test("between sandboxes, and with - for stdin and stdout", async () => {
+test("copies work between sandboxes, and - means stdin and stdout", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "one"]);
   await cli.id(["create", "--name", "two"]);
@@ -64,7 +64,7 @@ test("a path that cannot be copied is an error, and leaves nothing behind", asyn
   expect(readdirSync(cli.folder)).toEqual([]);
 });
 
-test("files: ls, stat, cat, mkdir, mv, rm", async () => {
+test("files are listed, shown, read, created, moved and removed", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   expect((await cli(["files", "mkdir", "web:/tmp/a/b"])).code).toBe(0);

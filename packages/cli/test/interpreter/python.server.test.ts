@@ -69,7 +69,7 @@ describe.skipIf(!hasPython)("sandboxer python (skipped without python3)", () => 
     first.send("  print('row', i)\r\r");
     await first.shows("row 0\r\nrow 1\r\n");
     first.send("while True: pass\r");
-    // At the prompt it would be gone, too; the interpreter says that it ran.
+    // At the prompt it would disappear too; the interpreter shows that it ran.
     await first.shows("while True: pass");
     await expect
       .poll(

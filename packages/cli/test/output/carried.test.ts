@@ -22,14 +22,14 @@ const CARRIED: Carried = {
   notes: [],
 };
 
-test("a line says what is lost of links and attributes, all fields say what is kept", () => {
+test("a line lists lost links and attributes; all fields list the kept ones", () => {
   expect(sayCarried(CARRIED)).toBe(
     "memory: lost, files: 1,204 of the workspace (5 B), xattrs: 1 kept, 3 lost, env: yes",
   );
   expect(formatCarried(CARRIED)).toMatch(/hard links +2,000 kept\n *xattrs +1 kept, 3 lost\n/);
 });
 
-test("where nobody has counted, and where there are none, a line says nothing of them", () => {
+test("unknown or zero counts are left out of a line", () => {
   const none = { ...CARRIED, hard_links: null, xattrs: { kept: 0, lost: 0 } };
   expect(sayCarried(none)).toBe("memory: lost, files: 1,204 of the workspace (5 B), env: yes");
   expect(formatCarried(none)).toMatch(/xattrs +none\n/);

@@ -8,16 +8,16 @@ import { onTestFinished } from "vitest";
 import { bootstrap } from "../../../../scripts/bootstrap.mjs";
 import type { BuildOptions } from "../../../../scripts/packages/build-packages.ts";
 import { packPackages, type PackedPackage } from "../../../../scripts/packages/pack-packages.ts";
-import { type LocalRegistry, startLocalRegistry } from "./local-registry.ts";
+import { type LocalRegistry, startLocalRegistry } from "../../../../test/kit/services/local-registry.ts";
 
 /** The Nodes for programs with the SDK, and for the command and the server. `npm run test:oldest-node` names older ones. */
 const { SANDBOXER_TEST_SDK_NODE: SDK_NODE = process.execPath, SANDBOXER_TEST_CLI_NODE: CLI_NODE = process.execPath } =
   process.env;
 
-/** For building, packing and installing on a machine that has much else to do. */
+/** For building, packing and installing on a busy machine. */
 export const PATIENCE_MS = 600_000;
 
-/** A folder outside of the clone, and an npm that finds the packed packages there as if they were published. */
+/** A folder outside of the clone, with an npm that finds the packed packages as if they were published. */
 export class Outside {
   readonly folder: string;
   readonly packages: readonly PackedPackage[];
@@ -53,7 +53,7 @@ export class Outside {
     return folder;
   }
 
-  /** Runs a program to its end and gives what it printed. Rejects with its output when it fails. */
+  /** Runs a program to its end and returns its output. Rejects with the output if it fails. */
   async run(folder: string, argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
     const [program = "", ...rest] = argv;
     const options = { cwd: folder, env: { ...this.#env, ...env } };
@@ -61,7 +61,7 @@ export class Outside {
     return stdout;
   }
 
-  /** Starts a server with its data in `folder`, until the test has ended. Gives what it says when it listens. */
+  /** Starts a server with its data in `folder`, until the end of the test. Returns its first output. */
   async serve(
     folder: string,
     command: readonly string[],
@@ -72,14 +72,14 @@ export class Outside {
     return { banner, url: /^Listening on +(\S+)/m.exec(banner)?.[1] ?? "" };
   }
 
-  /** Starts a program that runs until the test has ended. Gives what it has printed when it is ready. */
+  /** Starts a program that runs until the end of the test. Returns its output up to the ready line. */
   async start(folder: string, [program = "", ...argv]: readonly string[], ready: RegExp): Promise<string> {
     const child = spawn(program === "node" ? CLI_NODE : program, argv, {
       cwd: folder,
       env: this.#env,
       stdio: ["pipe", "pipe", "pipe"],
     });
-    // Not `exit`: npx ends before the server that it has started.
+    // Not `exit`: npx ends before the server that it started.
     const closed = once(child, "close");
     onTestFinished(async () => {
       child.kill("SIGTERM");
@@ -96,7 +96,7 @@ export class Outside {
     });
   }
 
-  /** Nothing of the clone, and nothing of whoever runs the test, but for the programs of this machine. */
+  /** Nothing of the clone or of the user who runs the test, except the programs of this machine. */
   get #env(): Record<string, string> {
     const path = (process.env["PATH"] ?? "").split(delimiter).filter((entry) => !entry.includes("node_modules"));
     return {

@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** Stands between a client and a server, and can break what goes through it or send it elsewhere. */
+/** Sits between a client and a server, and can break or redirect the connections through it. */
 export async function startProxy(target: string): Promise<{ url: string; cut(): void; turnTo(target: string): void }> {
   let { hostname, port } = new URL(target);
   const open = new Set<Socket>();

@@ -1,16 +1,16 @@
 import { spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
+import { COMMAND } from "../../../../test/kit/server/command.ts";
 
 const DRIVER = fileURLToPath(new URL("pty-driver.py", import.meta.url));
-const BIN = fileURLToPath(new URL("../../bin/sandboxer.mjs", import.meta.url));
 
-/** Python has terminals, which Node has not. */
+/** Python supports terminals; Node does not. */
 export const hasPython = spawnSync("python3", ["-c", "import pty, os; os.waitstatus_to_exitcode"]).status === 0;
 
 export interface RealTerminal {
   readonly screen: () => string;
-  /** Waits until it shows this. */
+  /** Waits until the terminal shows this. */
   shows(text: string | RegExp): Promise<void>;
   send(text: string): void;
   resize(rows: number, columns: number): void;
@@ -22,7 +22,7 @@ export interface RealTerminal {
 
 /** The CLI as a process of its own in a real terminal of 30 rows and 100 columns. */
 export function inTerminal(argv: readonly string[], env: Readonly<Record<string, string>>): RealTerminal {
-  return nodeInTerminal([BIN, ...argv], env);
+  return nodeInTerminal([COMMAND, ...argv], env);
 }
 
 /** Any program of Node. */
@@ -48,7 +48,7 @@ export function nodeInTerminal(argv: readonly string[], env: Readonly<Record<str
     hangUp: () => order({ hang_up: true }),
     ended: new Promise((resolve) => {
       child.on("close", () => {
-        // A test that failed has ended it.
+        // A failed test has ended it.
         if (report !== "") resolve(JSON.parse(report) as { code: number; modes_restored: boolean });
       });
     }),

@@ -18,9 +18,9 @@ export interface Cli {
   readonly folder: string;
   /** Runs one command line to its end. */
   (argv: readonly string[], options?: FakeIoOptions & { env?: Record<string, string> }): Promise<Ended>;
-  /** Runs it with --json and gives what is on stdout. */
+  /** Runs it with --json and returns the parsed stdout. */
   json<T = Record<string, unknown>>(argv: readonly string[]): Promise<T>;
-  /** Runs one that is to succeed, and gives its first line. */
+  /** Runs a command that must succeed, and returns its first line. */
   id(argv: readonly string[]): Promise<string>;
   io(options?: FakeIoOptions & { env?: Record<string, string> }): FakeIo;
 }

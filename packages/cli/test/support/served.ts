@@ -3,16 +3,16 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** The folders of servers on one machine, and the flags that servers on the fake backend need to be there. */
+/** The folders of servers on one machine, and the flags for servers on the fake backend. */
 export interface Machine {
   readonly flags: readonly string[];
   readonly store: string;
-  /** Puts something else in the place of the store, or gives it back. */
+  /** Replaces the store with something else, or restores it. */
   readonly takeStoreAway: () => Promise<void>;
   readonly giveStoreBack: () => Promise<void>;
-  /** Whether the store has the whole state of a sandbox, and nobody owns it. */
+  /** Whether the store has the complete state of a sandbox, and nobody owns it. */
   readonly isSaved: (id: string) => Promise<boolean>;
-  /** The sandboxes whose state lies on the machine because the store has not taken it. */
+  /** The sandboxes whose state is on the machine because the store has not accepted it. */
   readonly keptIds: () => Promise<string[]>;
 }
 
@@ -64,7 +64,7 @@ export async function createSandboxes(url: string, count: number): Promise<strin
   return await Promise.all(Array.from({ length: count }, create));
 }
 
-/** The numbers in the sandboxes, which are made to run first. */
+/** The numbers in the sandboxes, which are resumed first. */
 export async function numbersIn(url: string, ids: readonly string[]): Promise<number[]> {
   const read = async (id: string): Promise<number> => {
     await call(url, "POST", `/v1/sandboxes/${id}/resume`);

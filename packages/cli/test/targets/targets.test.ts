@@ -33,7 +33,7 @@ describe("a target", () => {
     );
   });
 
-  test("with a name that two have is ambiguous, whatever else begins like it", () => {
+  test("whose name two sandboxes have is ambiguous, even if it is also a prefix of others", () => {
     expect(() =>
       choose("x", [
         { id: "1", name: "x" },
@@ -48,7 +48,7 @@ describe("a target", () => {
     );
   });
 
-  test("is never one that was not named: a name or the beginning of one, and the only such", () => {
+  test("is only ever the named one: by its name or by a unique prefix", () => {
     const candidates = fc.uniqueArray(
       fc.record({
         id: fc.string({ unit: fc.constantFrom("0", "1", "a", "b"), minLength: 8, maxLength: 8 }),
@@ -77,7 +77,7 @@ test("near names are few letters away; others are not suggested", () => {
   expect(nearNames("xyz", ["web", "database"])).toEqual([]);
 });
 
-test("a path in a sandbox", () => {
+test("a path in a sandbox is parsed", () => {
   expect(parseRemotePath("web:/tmp/a:b")).toEqual({ sandbox: "web", path: "/tmp/a:b" });
   expect(parseRemotePath("./web:/tmp")).toBeUndefined();
   expect(parseRemotePath("/web:/tmp")).toBeUndefined();

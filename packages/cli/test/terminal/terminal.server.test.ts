@@ -3,7 +3,7 @@ import { startProxy } from "../support/proxy.ts";
 import { hasPython, inTerminal, nodeInTerminal, type RealTerminal } from "../support/real-terminal.ts";
 import { startCli, type Cli } from "../support/run-cli.ts";
 
-/** A small shell: answers lines, tells its size, ends with a code. */
+/** A small shell: answers lines, prints its size, exits with a code. */
 const PROGRAM = `echo ready; while read line; do
   if [ "$line" = quit ]; then exit 5; fi
   if [ "$line" = size ]; then stty size; else echo "got $line"; fi; done`;
@@ -22,7 +22,7 @@ async function started(options: readonly string[] = []): Promise<{ cli: Cli; ter
 }
 
 describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () => {
-  test("keys go there, output comes back, the exit code is passed on and the terminal is as before", async () => {
+  test("keys and output pass through, the exit code is passed on, and the terminal is restored", async () => {
     const { terminal } = await started();
     terminal.send("hello\r");
     await terminal.shows("got hello\r\n");
@@ -30,7 +30,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect(await terminal.ended).toEqual({ code: 5, modes_restored: true });
   });
 
-  test("it has the size of the terminal, and learns of another", async () => {
+  test("the program has the size of the terminal, and is informed of changes", async () => {
     const { terminal } = await started();
     terminal.send("size\r");
     await terminal.shows("30 100");
@@ -48,7 +48,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     await terminal.ended;
   });
 
-  test("Ctrl-C reaches the program, not us", async () => {
+  test("Ctrl-C reaches the program, not the CLI", async () => {
     const { terminal } = await started();
     terminal.send(CTRL_C);
     expect(await terminal.ended).toEqual({ code: 130, modes_restored: true });
@@ -69,7 +69,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect((await again.ended).code).toBe(5);
   });
 
-  test("other detach keys can be chosen, and the usual ones go to the program then", async () => {
+  test("other detach keys can be chosen; the default ones then reach the program", async () => {
     const { terminal } = await started(["--detach-keys", "ctrl-a,d"]);
     terminal.send(`${LEAVE}\r`);
     await terminal.shows("got ");
@@ -87,7 +87,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect((await cli(["ps", "web"])).out).toContain("running");
   });
 
-  test("run destroys its sandbox also when the terminal goes away", async () => {
+  test("run deletes its sandbox even if the terminal is closed", async () => {
     const cli = await startCli();
     const argv = ["run", "-it", "--", "bash", "-c", PROGRAM];
     const terminal = inTerminal(argv, { SANDBOXER_URL: cli.server.url });
@@ -97,7 +97,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect((await cli(["ls", "-q"])).out).toBe("");
   });
 
-  test("a handoff in the middle is not noticed", async () => {
+  test("a handoff in the middle goes unnoticed", async () => {
     const { cli, terminal } = await started();
     const two = await startCli({ store: cli.server.store });
     terminal.send("before\r");
@@ -117,7 +117,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect(terminal.screen().split("got before")).toHaveLength(2);
   });
 
-  test("connections that break, and a server that is replaced, are not noticed", async () => {
+  test("broken connections and a replaced server go unnoticed", async () => {
     const cli = await startCli();
     await cli.id(["create", "--name", "web"]);
     const proxy = await startProxy(cli.server.url);
@@ -146,7 +146,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect(terminal.screen().split("ready")).toHaveLength(2);
   });
 
-  test("an error that nobody caught leaves the terminal as it was", async () => {
+  test("an uncaught error leaves the terminal restored", async () => {
     const module = new URL("../../src/terminal/process-terminal.ts", import.meta.url).href;
     const code = `const { processTerminal } = await import(${JSON.stringify(module)});
       processTerminal().enterRawMode(() => {}); process.stdout.write("raw");
@@ -156,7 +156,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect(terminal.screen()).toContain("raw");
   });
 
-  test("exec -it is the same, and a failure before it leaves the terminal alone", async () => {
+  test("exec -it behaves the same, and an earlier failure does not touch the terminal", async () => {
     const cli = await startCli();
     await cli.id(["create", "--name", "web"]);
     const env = { SANDBOXER_URL: cli.server.url };
@@ -167,7 +167,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
     expect(await failed.ended).toEqual({ code: 4, modes_restored: true });
   });
 
-  test("tables have colours, and progress is not in the data", async () => {
+  test("tables have colours, and progress is not part of the data", async () => {
     const cli = await startCli();
     await cli.id(["create", "--name", "web"]);
     const env = { SANDBOXER_URL: cli.server.url };

@@ -12,7 +12,7 @@ export type CellError = { readonly name: string; readonly value: string; readonl
 
 export type CellStatus = Extract<CellLine, { event: "end" }>["status"];
 
-/** What a running cell does. */
+/** An event of a running cell. */
 export type CellEvent =
   | {
       readonly type: "started";
@@ -30,7 +30,7 @@ export type CellEvent =
       readonly status: CellStatus;
       readonly executionCount: number;
       readonly timedOut: boolean;
-      /** Of an interpreter that died. */
+      /** The exit code of an interpreter that died. */
       readonly exitCode: number | null;
       readonly signal: string | null;
     };

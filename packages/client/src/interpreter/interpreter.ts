@@ -25,9 +25,9 @@ export interface RunCellOptions extends CallOptions, InterpreterOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Seconds after which the cell is interrupted; if it does not stop, its interpreter is killed. */
   readonly timeout?: number | undefined;
-  /** What happens to the cell if this client disconnects or aborts. Default: interrupt. */
+  /** The effect on the cell if this client disconnects or aborts. Default: interrupt. */
   readonly onDisconnect?: "interrupt" | "keep" | undefined;
-  /** Called for each event as it comes. */
+  /** Called for each event. */
   readonly onEvent?: ((event: CellEvent) => void) | undefined;
   /** How many characters of output are kept in the result; the rest is dropped. Default: 10,485,760. */
   readonly maxOutputBytes?: number | undefined;
@@ -56,7 +56,7 @@ export class Interpreter {
     return collected.execution();
   }
 
-  /** Runs a cell and yields its events as they come. It is followed when its sandbox is paused or moves meanwhile. */
+  /** Runs a cell and yields its events. It is followed when its sandbox is paused or moves meanwhile. */
   async *stream(code: string, options: RunCellOptions = {}): AsyncGenerator<CellEvent, void, undefined> {
     const { signal, epoch, env, timeout, onDisconnect } = options;
     const body = {

@@ -19,7 +19,7 @@ export class Execution implements PromiseLike<ExecResult> {
   constructor(process: Promise<SandboxProcess>, options: ExecutionOptions) {
     this.process = process;
     this.#options = options;
-    // Reported to whoever awaits; nobody has to.
+    // The awaiting caller gets it; nobody has to await.
     process.catch(() => {});
   }
 

@@ -13,7 +13,7 @@ export class OutputQueue {
   #taken: number;
   #acknowledged: number;
 
-  /** `from` is what the reader already has; undefined: where the server says that it begins. */
+  /** `from`: the end of the output that the reader already has; undefined: the server's choice. */
   constructor(from: number | undefined, detached: boolean) {
     this.#from = from;
     this.#detached = detached;

@@ -14,7 +14,7 @@ export interface ExitStatus {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly timedOut: boolean;
-  /** What to do about its failure, such as a missing network; null: nothing is known. */
+  /** The hint for its failure, such as a missing network; null: nothing is known. */
   readonly hint: string | null;
 }
 

@@ -38,6 +38,8 @@ export async function create(
 export async function attach(url: string, sandboxId: string, options: AttachOptions = {}): Promise<SandboxSession> {
   const target = endpoint(url, `attach/${encodeURIComponent(sandboxId)}`);
   target.searchParams.set("extensions", "1");
+  // Behind a balancer the request may reach any server: the one that has the sandbox serves it, and nothing moves.
+  target.searchParams.set("relay", "allow");
   if (options.token !== undefined) target.searchParams.set("sandbox_token", options.token);
   if (options.checkpoint !== undefined) target.searchParams.set("checkpoint", options.checkpoint);
   const connection = new Connection(target, options);

@@ -49,7 +49,7 @@ export async function startTestServer({ store, apiKeys = [] }: TestServerOptions
       cacheDirectory: join(folder, "cache"),
       apiKeys: apiKeys.join(","),
       rateLimit: "0",
-      drainTimeoutMs: "1s",
+      drainTimeoutMs: "10s",
       logLevel: "silent",
     },
     env: {},

@@ -56,7 +56,7 @@ export class Transport {
     this.#fetch = fetch ?? ((...parameters) => globalThis.fetch(...parameters));
   }
 
-  /** Not a field: whoever prints or serialises a transport must not show the key. */
+  /** Not a field: a printed or serialised transport must not show the key. */
   get encryptionKey(): string | undefined {
     return this.#encryptionKey;
   }

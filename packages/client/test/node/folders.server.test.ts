@@ -51,7 +51,7 @@ async function facts(folder: string, below = ""): Promise<Record<string, unknown
   return found;
 }
 
-test("a folder goes into a tar and out of it as it was", async () => {
+test("a folder is packed into a tar and unpacked unchanged", async () => {
   const [from, to] = [await madeFolder(), await temporaryFolder()];
   expect(await unpackFolder(packFolder(from), join(to, "new", "folder"))).toEqual({ files: 4, bytes: 300_014 });
   expect(await facts(join(to, "new", "folder"))).toEqual(await facts(from));
@@ -67,7 +67,7 @@ test("the machine's tar reads it", async () => {
   expect(await facts(join(to, "out"))).toEqual(await facts(from));
 });
 
-test("a filter leaves out what it refuses, and all below", async () => {
+test("a filter leaves out refused entries with their contents", async () => {
   const [from, to] = [await madeFolder(), await temporaryFolder()];
   await unpackFolder(packFolder(from, { filter: (path) => path !== "a" && path !== "large" }), to);
   expect((await readdir(to)).toSorted()).toEqual(["link", "program"]);
@@ -121,7 +121,7 @@ describe("a hostile tar writes nothing outside the folder", () => {
     await expectRefused({ name: "device", type: "block-device" });
   });
 
-  test("but a link is replaced by a file of its name", async () => {
+  test("but a link is replaced by a file with its name", async () => {
     const root = await temporaryFolder();
     await writeFile(join(root, "victim"), "safe");
     const pack = tarStream.pack();

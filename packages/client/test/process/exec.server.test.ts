@@ -27,7 +27,7 @@ describe("exec", () => {
     expect(await box.exec("cat count")).toMatchObject({ stdout: "x\n" });
   });
 
-  test("iterated, gives lines, of both streams or of one", async () => {
+  test("iterated, yields lines of both streams or of one", async () => {
     const box = await sandbox();
     expect(await Array.fromAsync(box.exec(LOOP).lines("stderr"))).toEqual([
       "err 1",
@@ -41,7 +41,7 @@ describe("exec", () => {
     expect(first).toEqual({ stream: "stdout", text: "out 1" });
   });
 
-  test("iterated, gives bytes with their offsets", async () => {
+  test("iterated, yields bytes with their offsets", async () => {
     const box = await sandbox();
     let end = 0;
     for await (const { data, offset } of box.exec("printf 'a\\0b'; echo x >&2").chunks()) {
@@ -51,13 +51,13 @@ describe("exec", () => {
     expect(end).toBe(5);
   });
 
-  test("takes an argv, and code in a language", async () => {
+  test("accepts an argv, and code in a language", async () => {
     const box = await sandbox();
     expect(await box.exec(["echo", "a  b", "$HOME"])).toMatchObject({ stdout: "a  b $HOME\n" });
     expect(await box.exec({ language: "python", code: "print(6 * 7)" })).toMatchObject({ stdout: "42\n" });
   });
 
-  test("takes variables and a folder", async () => {
+  test("accepts variables and a folder", async () => {
     const box = await sandbox({ env: { A: "1", B: "1" } });
     await box.files.mkdir("/tmp/place");
     const result = await box.exec("echo $A$B; pwd", { env: { B: "2" }, cwd: "/tmp/place" });
@@ -71,7 +71,7 @@ describe("exec", () => {
     expect(result.stdout).toHaveLength(1000);
   });
 
-  test("carries large output to a slow reader completely", async () => {
+  test("delivers large output to a slow reader completely", async () => {
     const box = await sandbox();
     let bytes = 0;
     for await (const { data } of box.exec("head -c 5000000 /dev/zero").chunks()) {
@@ -87,7 +87,7 @@ describe("exec", () => {
     expect(results.map(({ stdout }) => stdout)).toEqual(["0\n", "1\n", "2\n", "3\n", "4\n", "5\n", "6\n", "7\n"]);
   });
 
-  test("with the same key finds the same process", async () => {
+  test("with the same key returns the same process", async () => {
     const box = await sandbox();
     const options = { idempotencyKey: "once" };
     const first = await box.exec("echo x >> count; cat count", options);
@@ -158,7 +158,7 @@ describe("ending", () => {
     expect(await result).toMatchObject({ exitCode: null, signal: "SIGTERM" });
   });
 
-  test("by an abort: the process is killed, and what waits fails with the reason", async () => {
+  test("by an abort: the process is killed, and pending calls fail with the reason", async () => {
     const box = await sandbox();
     const abort = new AbortController();
     const process = await box.spawn("echo begun; sleep 60", { signal: abort.signal });
@@ -170,7 +170,7 @@ describe("ending", () => {
     expect(await again.wait()).toMatchObject({ exitCode: null, signal: "SIGKILL" });
   });
 
-  test("by its time", async () => {
+  test("by its time limit", async () => {
     const box = await sandbox();
     expect(await box.exec("sleep 60", { timeoutMs: 50 })).toMatchObject({ timedOut: true, exitCode: null });
   });
@@ -186,8 +186,8 @@ describe("ending", () => {
   });
 });
 
-describe("leaving and coming back", () => {
-  test("leaving the loop lets the process continue; its offset resumes the reading", async () => {
+describe("detaching and attaching again", () => {
+  test("after leaving the loop the process keeps running; its offset resumes the reading", async () => {
     const box = await sandbox();
     const process = await box.spawn("for i in $(seq 1 20); do echo $i; sleep 0.002; done");
     let text = "";
@@ -201,7 +201,7 @@ describe("leaving and coming back", () => {
     );
   });
 
-  test("by another client, which takes over; the first one learns of it", async () => {
+  test("by another client, which replaces the reader; the first one is informed", async () => {
     const { client } = await server();
     const box = await Sandbox.create({ client });
     const process = await box.spawn("echo first; read a; echo $a");
@@ -214,7 +214,7 @@ describe("leaving and coming back", () => {
     expect(await result).toMatchObject({ stdout: "first\nsecond\n" });
   });
 
-  test("detached, it never waits for a reader, and the newest output is kept", async () => {
+  test("a detached process never waits for a reader, and the newest output is kept", async () => {
     const box = await sandbox();
     const process = await box.spawn("head -c 3000000 /dev/zero; echo end", { detach: true });
     await expect.poll(async () => (await process.info()).state).toBe("exited");
@@ -225,7 +225,7 @@ describe("leaving and coming back", () => {
     expect(again.offset).toBe(3_000_004);
   });
 
-  test("output is read by one at a time", async () => {
+  test("output has one reader at a time", async () => {
     const box = await sandbox();
     const process = await box.spawn("echo x");
     await process.collect();
@@ -241,7 +241,7 @@ describe("leaving and coming back", () => {
 });
 
 describe("a terminal", () => {
-  test("has a size that can change, and takes what is typed", async () => {
+  test("has a size that can change, and accepts typed input", async () => {
     const box = await sandbox();
     const terminal = await box.pty({ command: "read a; stty size; read b; stty size", rows: 30, columns: 100 });
     const lines = terminal.lines();
@@ -257,13 +257,13 @@ describe("a terminal", () => {
   });
 });
 
-test("with keys: the key goes along, over HTTP and WebSocket", async () => {
+test("a server key is sent over HTTP and WebSocket", async () => {
   const { url } = await server({ apiKeys: ["ä key/+="] });
   await expect(Sandbox.create({ url })).rejects.toMatchObject({ code: "unauthorized" });
   await expect(Sandbox.create({ url, apiKey: "wrong" })).rejects.toMatchObject({ code: "unauthorized" });
 });
 
-test("with a key that is right: output comes over WebSocket", async () => {
+test("with a valid key, output comes over WebSocket", async () => {
   const { url } = await server({ apiKeys: ["the-key"] });
   const box = await Sandbox.create({ url, apiKey: "the-key" });
   expect(await box.exec("echo in")).toMatchObject({ stdout: "in\n" });

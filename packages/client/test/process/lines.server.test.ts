@@ -30,7 +30,7 @@ test("lines are the same, however the bytes are cut, also in the middle of a cha
   );
 });
 
-test("each stream has lines of its own; a carriage return goes; what has no end is a line", async () => {
+test("each stream has its own lines; carriage returns are removed; an unterminated rest is a line", async () => {
   async function* both(): AsyncGenerator<OutputChunk> {
     yield* cut("a\r\nb", [9]);
     yield* cut("E", [9], "stderr");

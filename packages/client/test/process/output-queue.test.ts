@@ -6,7 +6,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const TEXT = "abcdefghijklmnopqrstuvwxyz".repeat(4);
 
 test("however often sockets repeat bytes, each byte comes once and in order", () => {
-  // Where a socket begins before what is there already, how much it sends, in frames of which size.
+  // How far before the received output a socket begins, how much it sends, and in frames of which size.
   const sockets = fc.array(fc.record({ back: fc.nat(40), send: fc.nat(60), frame: fc.integer({ min: 1, max: 20 }) }));
   fc.assert(
     fc.property(sockets, (plan) => {
@@ -28,7 +28,7 @@ test("however often sockets repeat bytes, each byte comes once and in order", ()
   );
 });
 
-test("a gap is an error, except at the beginning, and of a detached process", () => {
+test("a gap is an error, except at the beginning and for a detached process", () => {
   const queue = new OutputQueue(5, false);
   queue.begin(9);
   expect(queue.taken).toBe(9);
@@ -43,7 +43,7 @@ test("a gap is an error, except at the beginning, and of a detached process", ()
   expect(detached.received).toBe(9);
 });
 
-test("only what the reader has taken is acknowledged, and in steps", () => {
+test("only output that the reader has taken is acknowledged, in steps", () => {
   const queue = new OutputQueue(0, false);
   const told: number[] = [];
   const send = (offset: number): boolean => told.push(offset) > 0;

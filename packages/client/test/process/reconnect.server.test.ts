@@ -32,7 +32,7 @@ async function readAll(process: SandboxProcess, onChunk: (chunk: OutputChunk) =>
   return texts;
 }
 
-test("connections that are cut at random bytes lose no byte and repeat none", async () => {
+test("connections that are cut at random bytes neither lose nor repeat bytes", async () => {
   const { url } = await server();
   const proxy = await cuttingProxy(url, () => 1 + Math.floor(Math.random() * 2500));
   const direct = await Sandbox.create({ url });
@@ -46,7 +46,7 @@ test("connections that are cut at random bytes lose no byte and repeat none", as
 test("a command through a proxy that cuts connections is run once, and its result is complete", async () => {
   const { url } = await server();
   let connections = 0;
-  // Every third is whole, so that each call comes through at last.
+  // Every third connection is not cut, so that each call succeeds in the end.
   const proxy = await cuttingProxy(url, () =>
     (connections += 1) % 3 === 0 ? Number.POSITIVE_INFINITY : 1 + Math.floor(Math.random() * 700),
   );
@@ -57,7 +57,7 @@ test("a command through a proxy that cuts connections is run once, and its resul
   }
 });
 
-test("a connection that dies without a word is noticed", async () => {
+test("a connection that dies silently is noticed", async () => {
   const { url } = await server();
   const proxy = await cuttingProxy(url);
   const sandbox = await Sandbox.create({ url: proxy.url, retry: RETRY, silenceMs: 50 });
@@ -72,7 +72,7 @@ test("a connection that dies without a word is noticed", async () => {
   expect(texts).toEqual(EXPECTED);
 });
 
-test("a program that is silent for long is not disturbed", async () => {
+test("a program that is silent for long is not interrupted", async () => {
   const { url } = await server();
   const sandbox = await Sandbox.create({ url, silenceMs: 5 });
   expect(await sandbox.exec("echo a; sleep 0.2; echo b")).toMatchObject({ stdout: "a\nb\n" });
@@ -87,7 +87,7 @@ test("the end of the client ends the reading with its reason", async () => {
   await expect(reading).rejects.toThrow("enough");
 });
 
-test("a detach in the middle ends the reading in peace", async () => {
+test("a detach in the middle ends the reading without an error", async () => {
   const { url } = await server();
   const sandbox = await Sandbox.create({ url });
   const process = await sandbox.spawn("echo first; sleep 60");
@@ -96,8 +96,8 @@ test("a detach in the middle ends the reading in peace", async () => {
   await process.kill();
 });
 
-test("a sandbox that somebody has taken to a server out of reach is asked for, and nothing is lost", async () => {
-  // These tell the store an address where nobody is.
+test("a sandbox that moved to an unreachable server is requested, and nothing is lost", async () => {
+  // These servers store an address where nothing listens.
   const from = await startHiddenServer();
   const to = await startHiddenServer({ store: from.storeFolder ?? null });
   const sandbox = await Sandbox.create({ url: from.httpUrl, retry: RETRY });
@@ -110,7 +110,7 @@ test("a sandbox that somebody has taken to a server out of reach is asked for, a
   expect(texts).toEqual(EXPECTED);
 });
 
-test("a handoff in the middle loses no byte and repeats none; the handle follows", async () => {
+test("a handoff in the middle neither loses nor repeats bytes; the handle follows", async () => {
   const from = await server();
   const to = await server({ store: from.store });
   const sandbox = await Sandbox.create({ url: from.url, enableCheckpoint: true, enableSandboxHandoff: true });
@@ -126,7 +126,7 @@ test("a handoff in the middle loses no byte and repeats none; the handle follows
   expect(await sandbox.exec("echo here")).toMatchObject({ stdout: "here\n" });
 });
 
-test("a server that ends in the middle: another one takes over, behind the same address", async () => {
+test("another server behind the same address replaces one that ends in the middle", async () => {
   const from = await server();
   const to = await server({ store: from.store });
   const address = await cuttingProxy(from.url);

@@ -4,7 +4,7 @@ import { StdinQueue } from "../../src/process/stdin-queue.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** A socket that keeps what was sent on it. */
+/** A socket that records the sent data. */
 function socket(queue: StdinQueue): { sent: () => string; closes: () => number } {
   const sent: Uint8Array[] = [];
   let closes = 0;
@@ -15,7 +15,7 @@ function socket(queue: StdinQueue): { sent: () => string; closes: () => number }
   return { sent: () => Buffer.concat(sent).toString(), closes: () => closes };
 }
 
-test("a write is done when the process has taken all of it", async () => {
+test("a write is done when the process has read all of it", async () => {
   const queue = new StdinQueue(true);
   const first = socket(queue);
   const done: string[] = [];
@@ -28,7 +28,7 @@ test("a write is done when the process has taken all of it", async () => {
   await writes[1];
 });
 
-test("no more is on its way than the server allows", async () => {
+test("no more is in flight than the server allows", async () => {
   const queue = new StdinQueue(true);
   const first = socket(queue);
   const write = queue.write(new Uint8Array(3_000_000));
@@ -72,7 +72,7 @@ describe("when the connection ends", () => {
     );
   });
 
-  test("by a cut, what was on its way is in doubt: that write fails, and later ones", async () => {
+  test("by a cut, the fate of data in flight is unknown: that write fails, and later ones", async () => {
     const queue = new StdinQueue(true);
     socket(queue);
     const write = queue.write(bytes("abc"));
@@ -82,7 +82,7 @@ describe("when the connection ends", () => {
     await expect(queue.write(bytes("d"))).rejects.toMatchObject({ code: "server_unreachable" });
   });
 
-  test("by a cut with nothing on its way, nothing is in doubt", async () => {
+  test("by a cut with nothing in flight, later writes succeed", async () => {
     const queue = new StdinQueue(true);
     socket(queue);
     const write = queue.write(bytes("abc"));
@@ -96,7 +96,7 @@ describe("when the connection ends", () => {
     expect(next.sent()).toBe("d");
   });
 
-  test("by a cut, a terminal continues with what is typed later", async () => {
+  test("by a cut, a terminal continues with later input", async () => {
     const queue = new StdinQueue(false);
     socket(queue);
     const write = queue.write(bytes("abc"));

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { downloadFolder, uploadFolder } from "../../src/node/index.ts";
 import { sandbox } from "../support/server.ts";
 
-test("write, read, list, stat, rename, remove", async () => {
+test("files are written, read, listed, described, renamed and removed", async () => {
   const { files } = await sandbox();
   await files.write("/tmp/a/b/text", "héllo", { mode: 0o640 });
   expect(await files.readText("/tmp/a/b/text")).toBe("héllo");
@@ -24,7 +24,7 @@ test("write, read, list, stat, rename, remove", async () => {
   expect(await files.exists("/tmp/a")).toBe(false);
 });
 
-test("bytes, blobs and streams, small and large", async () => {
+test("bytes, blobs and streams of any size are written", async () => {
   const { files } = await sandbox();
   const bytes = new Uint8Array(2_000_000).map((_, index) => index % 251);
   for (const data of [bytes, bytes.buffer, new Blob([bytes]), new Blob([bytes]).stream()]) {
@@ -38,7 +38,7 @@ test("bytes, blobs and streams, small and large", async () => {
   expect(await files.read("/tmp/empty")).toHaveLength(0);
 });
 
-test("parents are made unless that is not wanted", async () => {
+test("parent folders are created unless that is turned off", async () => {
   const { files } = await sandbox();
   await expect(files.write("/tmp/none/file", "x", { parents: false })).rejects.toMatchObject({
     code: "file_not_found",
@@ -56,7 +56,7 @@ test("a paused sandbox is resumed for its files, also for a stream", async () =>
   expect(await box.files.readText("/tmp/kept")).toBe("streamed");
 });
 
-test("folders of this machine go in and come out", async () => {
+test("local folders are uploaded and downloaded", async () => {
   const local = await mkdtemp(join(tmpdir(), "sandboxer-files-"));
   onTestFinished(() => rm(local, { recursive: true, force: true }));
   await mkdir(join(local, "in", "sub", "x".repeat(110)), { recursive: true });
@@ -74,7 +74,7 @@ test("folders of this machine go in and come out", async () => {
   expect(await readFile(join(local, "out", "link"), "utf8")).toHaveLength(1_000_000);
 });
 
-test("a tar goes as a stream", async () => {
+test("a tar is transferred as a stream", async () => {
   const box = await sandbox();
   await box.files.write("/tmp/from/file", "carried");
   expect(await box.files.uploadTar("/tmp/to", await box.files.downloadTar("/tmp/from"))).toEqual({

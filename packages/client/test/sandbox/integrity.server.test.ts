@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { Sandbox } from "../../src/index.ts";
 import { server } from "../support/server.ts";
 
-test("a snapshot, a sandbox and the whole store are read, and say what is damaged", async () => {
+test("a snapshot, a sandbox and the whole store are checked, and damage is reported", async () => {
   const { client, store } = await server();
   const sandbox = await Sandbox.create({ client });
   const { id } = await sandbox.snapshot();

@@ -53,7 +53,7 @@ describe.skipIf(!hasPython)("sandbox.interpreter()", () => {
     const run = python.run(code, { onEvent });
     await printed.promise;
     await sandbox.checkpoint();
-    // The stream resumes the sandbox by itself.
+    // The stream resumes the sandbox automatically.
     await expect.poll(async () => (await sandbox.refresh()).state).toBe("running");
     await expect.poll(async () => (await python.contexts())[0]?.state).toBe("busy");
     await python.interrupt();
@@ -61,7 +61,7 @@ describe.skipIf(!hasPython)("sandbox.interpreter()", () => {
     expect([status, stdout]).toEqual(["interrupted", "here\n"]);
   });
 
-  test("the guide's example prints what it says", async () => {
+  test("the guide's example prints the shown output", async () => {
     const { httpUrl: url } = await startTestServer({ wrapBackend: withHostInterpreters });
     const guide = await readFile(new URL("../../../../docs/guides/code-interpreter.md", import.meta.url), "utf8");
     const [, code = ""] = /^```ts\n([\s\S]*?)^```$/m.exec(guide) ?? [];
@@ -75,7 +75,7 @@ describe.skipIf(!hasPython)("sandbox.interpreter()", () => {
     expect(printed).toEqual([...code.matchAll(/; \/\/ (.*)$/gm)].map(([, text]) => text));
   });
 
-  test("output beyond the limit is dropped, and said so", async () => {
+  test("output beyond the limit is dropped, and reported as truncated", async () => {
     const { httpUrl: url } = await startTestServer({ wrapBackend: withHostInterpreters });
     const python = (await Sandbox.create({ url })).interpreter();
     const cut = await python.run("print('x' * 5000)\n'y' * 5000", { maxOutputBytes: 100 });

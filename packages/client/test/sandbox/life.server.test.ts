@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { Sandbox, type OperationRecord } from "../../src/index.ts";
 import { sandbox, server } from "../support/server.ts";
 
-describe("making and finding", () => {
-  test("create, attach, list, destroy", async () => {
+describe("creating and finding", () => {
+  test("sandboxes are created, attached, listed and deleted", async () => {
     const { client } = await server();
     const box = await Sandbox.create({ client, name: "mine", labels: { team_name: "ml" }, idleTimeout: "15m" });
     expect(box.record).toMatchObject({ name: "mine", state: "running", labels: { team_name: "ml" }, idleTimeout: 900 });
@@ -21,7 +21,7 @@ describe("making and finding", () => {
     expect(await Array.fromAsync(Sandbox.list({ name: "mine", state: "running" }, { client }))).toEqual([]);
   });
 
-  test("a create that is repeated with its key makes one sandbox", async () => {
+  test("a create that is repeated with its key creates one sandbox", async () => {
     const { client } = await server();
     const [one, two] = await Promise.all([
       Sandbox.create({ client, idempotencyKey: "k" }),
@@ -42,7 +42,7 @@ describe("making and finding", () => {
     expect(await again.exec("cat file")).toMatchObject({ stdout: "kept\n" });
   });
 
-  test("await using destroys at the end of the scope, or saves with keep", async () => {
+  test("await using deletes at the end of the scope, or saves with keep", async () => {
     const { client } = await server();
     const ids: string[] = [];
     {
@@ -63,8 +63,8 @@ describe("making and finding", () => {
   });
 });
 
-describe("putting down and picking up", () => {
-  test("checkpoint and resume, with progress", async () => {
+describe("pausing and resuming", () => {
+  test("checkpoint and resume report their progress", async () => {
     const box = await sandbox();
     const seen: OperationRecord[] = [];
     const stored = await box.checkpoint({ onProgress: (operation) => seen.push(operation) });
@@ -73,7 +73,7 @@ describe("putting down and picking up", () => {
     expect(await box.resume()).toMatchObject({ state: "running" });
   });
 
-  test("a checkpoint that leaves it running", async () => {
+  test("a checkpoint can leave the sandbox running", async () => {
     const box = await sandbox();
     const saved = await box.checkpoint({ leaveRunning: true });
     expect(saved).toMatchObject({ state: "running", epoch: 1, durability: { maxLoss: null, atRisk: null } });
@@ -90,7 +90,7 @@ describe("putting down and picking up", () => {
     await box.checkpoint({ epoch: (await box.refresh()).epoch ?? 1 });
   });
 
-  test("handoff to another server, and on from there", async () => {
+  test("a sandbox is handed off to another server, and on from there", async () => {
     const from = await server();
     const to = await server({ store: from.store });
     const box = await Sandbox.create({ client: from.client });
@@ -101,7 +101,7 @@ describe("putting down and picking up", () => {
     expect((await from.client.info()).sandboxes).toBe(0);
   });
 
-  test("without autoResume a stored sandbox stays stored", async () => {
+  test("without autoResume a paused sandbox stays paused", async () => {
     const { client } = await server();
     const box = await Sandbox.create({ client, autoResume: false });
     await box.checkpoint();
@@ -111,7 +111,7 @@ describe("putting down and picking up", () => {
 });
 
 describe("snapshots", () => {
-  test("snapshot, restore, list, get, rename, delete", async () => {
+  test("snapshots are taken, restored, listed, shown, renamed and deleted", async () => {
     const { client } = await server();
     const box = await Sandbox.create({ client });
     await box.exec("echo one > file");
@@ -134,7 +134,7 @@ describe("snapshots", () => {
     await expect(client.snapshots.get(snapshot.id)).rejects.toMatchObject({ code: "snapshot_not_found" });
   });
 
-  test("fork, rewind and diff", async () => {
+  test("fork, rewind and diff work", async () => {
     const box = await sandbox();
     await box.exec("echo one > file");
     const snapshot = await box.snapshot();
@@ -154,8 +154,8 @@ describe("snapshots", () => {
   });
 });
 
-describe("looking", () => {
-  test("stats, reachability, ttl, update", async () => {
+describe("reading", () => {
+  test("stats, reachability, lifetime and settings are read and changed", async () => {
     const box = await sandbox();
     expect(await box.stats()).toMatchObject({ memoryBytes: expect.any(Number) });
     expect(await box.reachability()).toMatchObject({ reachable: true, state: "running" });
@@ -165,7 +165,7 @@ describe("looking", () => {
     expect(box.record.name).toBe("new");
   });
 
-  test("server, backends, instances, profiles, operations, expiry", async () => {
+  test("server, backends, instances, profiles, operations and expired sandboxes are listed", async () => {
     const { client } = await server();
     const box = await Sandbox.create({ client });
     expect(await client.info()).toMatchObject({ defaultBackend: "fake", sandboxes: 1 });
@@ -179,7 +179,7 @@ describe("looking", () => {
     expect(await client.expire()).toMatchObject({ applied: false, items: [] });
   });
 
-  test("events, from a cursor on, and as they happen", async () => {
+  test("events are read from a cursor, and live", async () => {
     const { client } = await server();
     const box = await Sandbox.create({ client });
     const { items } = await client.call("events", { query: { sandbox_id: box.id } });

@@ -3,7 +3,7 @@ import { Sandbox, Sandboxer, type ConnectionState, type OutputChunk } from "../.
 import { failure, scriptedServer, type ScriptedAnswer } from "../support/scripted-server.ts";
 import { server } from "../support/server.ts";
 
-/** A client that talks to one server, and notes every address that it asks for. */
+/** A client that talks to one server, and records every requested address. */
 function watched(url: string): { client: Sandboxer; addresses: string[] } {
   const addresses: string[] = [];
   vi.stubGlobal(
@@ -24,7 +24,7 @@ function watched(url: string): { client: Sandboxer; addresses: string[] } {
 }
 
 describe("a client of one server works with the sandboxes of another", () => {
-  test("commands, files, long calls", async () => {
+  test("commands, files and long calls work", async () => {
     const owner = await server();
     const here = await server({ store: owner.store });
     const { client, addresses } = watched(here.url);
@@ -41,7 +41,7 @@ describe("a client of one server works with the sandboxes of another", () => {
     expect(addresses.filter((address) => !address.replace(/^ws/, "http").startsWith(here.url))).toEqual([]);
   });
 
-  test("a terminal goes through handoffs, with every byte of both directions", async () => {
+  test("a terminal survives handoffs with every byte of both directions", async () => {
     const owner = await server();
     const here = await server({ store: owner.store });
     const { client, addresses } = watched(here.url);
@@ -85,7 +85,7 @@ describe("a client of one server works with the sandboxes of another", () => {
     expect(addresses.filter((address) => !address.replace(/^ws/, "http").startsWith(here.url))).toEqual([]);
   });
 
-  test("an owner ends in the middle: the sandbox is resumed here, and its process keeps running", async () => {
+  test("if an owner ends in the middle, the sandbox is resumed here, and its process keeps running", async () => {
     const owner = await server();
     const here = await server({ store: owner.store });
     const { client } = watched(here.url);
@@ -93,12 +93,14 @@ describe("a client of one server works with the sandboxes of another", () => {
     const sandbox = await Sandbox.attach(id, { client });
     const process = await sandbox.spawn("i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo tick $i; sleep 0.01; done");
     const lines: string[] = [];
+    let draining: Promise<void> | undefined;
     for await (const each of process.lines()) {
       lines.push(each);
-      if (lines.length === 20) void owner.drain();
+      if (lines.length === 20) draining = owner.drain();
     }
     expect(lines).toEqual(Array.from({ length: 300 }, (_, index) => `tick ${index + 1}`));
     expect(await sandbox.refresh()).toMatchObject({ owner: { url: here.url } });
+    await draining;
   });
 });
 
@@ -106,7 +108,7 @@ const RECORD = { status: 200, body: { id: "s", state: "running" } } satisfies Sc
 const STATS = { status: 200, body: { memory_bytes: 1, disk_bytes: 2, cpu_ms: 3 } } satisfies ScriptedAnswer;
 const HELD = failure(409, "lease_held", { url: "http://127.0.0.1:9" });
 
-/** What is asked for after the handle was made. */
+/** The requests after the handle was created. */
 async function asked(script: ScriptedAnswer[], options = {}): Promise<{ outcome: unknown; paths: string[] }> {
   const scripted = await scriptedServer(RECORD, ...script);
   const client = new Sandboxer({ url: scripted.url, relay: true, retry: { firstDelayMs: 1, attempts: 2 } });
@@ -116,12 +118,12 @@ async function asked(script: ScriptedAnswer[], options = {}): Promise<{ outcome:
   return { outcome, paths: scripted.requests.slice(1).map(({ path }) => path.replace("/v1/sandboxes/s/", "")) };
 }
 
-describe("the text of a relaying server about the owner", () => {
-  test("it had the sandbox a moment ago: the call is made again", async () => {
+describe("a relaying server's error about the owner", () => {
+  test("if it had the sandbox a moment ago, the call is repeated", async () => {
     expect((await asked([HELD, HELD, STATS])).paths).toEqual(["stats", "stats", "stats"]);
   });
 
-  test("it has no address, or the server knows nothing of relaying: the sandbox is asked for", async () => {
+  test("if it has no address, or the server cannot relay, the sandbox is requested", async () => {
     expect((await asked([failure(409, "lease_held", { url: null }), RECORD, STATS])).paths).toEqual([
       "stats",
       "resume",
@@ -130,7 +132,7 @@ describe("the text of a relaying server about the owner", () => {
     expect((await asked([HELD, HELD, HELD, HELD, HELD, RECORD, STATS])).paths.slice(-2)).toEqual(["resume", "stats"]);
   });
 
-  test("it cannot be reached, or does not take the key: the sandbox is asked for", async () => {
+  test("if it is unreachable, or refuses the key, the sandbox is requested", async () => {
     const away = failure(503, "server_unreachable", { owner: "x", url: "http://127.0.0.1:9", reached: false });
     expect((await asked([away, away, RECORD, STATS])).paths).toEqual(["stats", "stats", "resume", "stats"]);
     const refused = failure(403, "permission_denied", { owner: "x", url: "http://127.0.0.1:9" });
@@ -139,7 +141,7 @@ describe("the text of a relaying server about the owner", () => {
     expect(stays).toMatchObject({ outcome: { code: "permission_denied" }, paths: ["stats"] });
   });
 
-  test("a scope that is too small is reported as such", async () => {
+  test("a missing scope is reported as such", async () => {
     expect(await asked([failure(403, "permission_denied", { needed: "use" })])).toMatchObject({
       outcome: { code: "permission_denied" },
       paths: ["stats"],

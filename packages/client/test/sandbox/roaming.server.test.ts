@@ -7,7 +7,7 @@ const STATS = { status: 200, body: { memory_bytes: 1, disk_bytes: 2, cpu_ms: 3 }
 const STORED = failure(409, "wrong_state", { state: "stored" });
 const heldBy = (url: string | null): ScriptedAnswer => failure(409, "lease_held", { url });
 
-/** A handle on sandbox "s"; the script of the server begins after the handle was made. */
+/** A handle on sandbox "s"; the script of the server begins after the handle was created. */
 async function handle(script: ScriptedAnswer[], options = {}): Promise<{ sandbox: Sandbox; paths: () => string[] }> {
   const server = await scriptedServer(RECORD, ...script);
   const client = new Sandboxer({ url: server.url, apiKey: "k", retry: { firstDelayMs: 1 } });
@@ -15,33 +15,33 @@ async function handle(script: ScriptedAnswer[], options = {}): Promise<{ sandbox
   return { sandbox, paths: () => server.requests.slice(1).map(({ method, path }) => `${method} ${path}`) };
 }
 
-describe("a stored sandbox", () => {
+describe("a paused sandbox", () => {
   test("is resumed when it is used, once for all users", async () => {
     const { sandbox, paths } = await handle([STORED, STORED, RECORD, STATS, STATS]);
     expect(await Promise.all([sandbox.stats(), sandbox.stats()])).toHaveLength(2);
     expect(paths().filter((path) => path === "POST /v1/sandboxes/s/resume")).toHaveLength(1);
   });
 
-  test("stays so when that is wanted", async () => {
+  test("stays paused on request", async () => {
     const { sandbox, paths } = await handle([STORED], { autoResume: false });
     await expect(sandbox.stats()).rejects.toMatchObject({ code: "wrong_state", details: { state: "stored" } });
     expect(paths()).toEqual(["GET /v1/sandboxes/s/stats"]);
   });
 
-  test("whose resume fails gives the reason", async () => {
+  test("whose resume fails reports the reason", async () => {
     const { sandbox } = await handle([STORED, failure(422, "image_damaged")]);
     await expect(sandbox.stats()).rejects.toMatchObject({ code: "image_damaged" });
   });
 });
 
-test("a resume that broke off is repeated; callers wait for one in progress", async () => {
+test("a resume whose connection broke is repeated; callers wait for one in progress", async () => {
   const restoring = failure(409, "wrong_state", { state: "restoring" });
   const { sandbox, paths } = await handle(["hang up", restoring, restoring, RECORD]);
   expect(await sandbox.resume()).toMatchObject({ state: "running" });
   expect(new Set(paths())).toEqual(new Set(["POST /v1/sandboxes/s/resume"]));
 });
 
-test("a checkpoint whose answer was lost is one when the sandbox is stored, and else not repeated", async () => {
+test("a checkpoint whose answer was lost is done if the sandbox is paused, and otherwise not repeated", async () => {
   const stored = { status: 200, body: { id: "s", state: "stored" } };
   const done = await handle(["hang up", stored]);
   expect(await done.sandbox.checkpoint()).toMatchObject({ state: "stored" });
@@ -50,15 +50,15 @@ test("a checkpoint whose answer was lost is one when the sandbox is stored, and 
   expect(unknown.paths()).toEqual(["POST /v1/sandboxes/s/checkpoint", "GET /v1/sandboxes/s"]);
 });
 
-test("a sandbox that is being saved is waited for", async () => {
+test("a call waits for a sandbox that is being saved", async () => {
   const saving = failure(409, "wrong_state", { state: "saving" });
   const { sandbox, paths } = await handle([saving, saving, STORED, RECORD, STATS]);
   expect(await sandbox.stats()).toEqual({ memoryBytes: 1, diskBytes: 2, cpuMs: 3 });
   expect(paths().at(-2)).toBe("POST /v1/sandboxes/s/resume");
 });
 
-describe("a sandbox that another server has", () => {
-  test("is used there, with the same key, and from then on at once", async () => {
+describe("a sandbox on another server", () => {
+  test("is used there, with the same key, and directly from then on", async () => {
     const owner = await scriptedServer(RECORD, STATS);
     const { sandbox, paths } = await handle([heldBy(owner.url)]);
     await sandbox.stats();
@@ -72,7 +72,7 @@ describe("a sandbox that another server has", () => {
     expect(owner.requests[1]?.headers.authorization).toBe("Bearer k");
   });
 
-  test("is asked for where its server is out of reach, unknown, or not to be followed", async () => {
+  test("is requested if its server is unreachable, unknown, or not to be followed", async () => {
     for (const [url, options] of [
       [await deadUrl(), {}],
       [null, {}],
@@ -89,7 +89,7 @@ describe("a sandbox that another server has", () => {
     }
   });
 
-  test("is looked for at home when its server goes away", async () => {
+  test("is looked for at the client's own server when its server ends", async () => {
     const owner = await scriptedServer(RECORD, STATS, "hang up");
     const { sandbox, paths } = await handle([heldBy(owner.url), STATS]);
     await sandbox.stats();
@@ -97,7 +97,7 @@ describe("a sandbox that another server has", () => {
     expect(paths()).toEqual(["GET /v1/sandboxes/s/stats", "GET /v1/sandboxes/s/stats"]);
   });
 
-  test("keeps one idempotency key along the way", async () => {
+  test("keeps one idempotency key for all attempts", async () => {
     const owner = await scriptedServer(RECORD, failure(503, "draining"), { status: 201, body: { id: "snap" } });
     const server = await scriptedServer(RECORD, heldBy(owner.url));
     const client = new Sandboxer({ url: server.url, retry: { firstDelayMs: 1 } });
@@ -108,7 +108,7 @@ describe("a sandbox that another server has", () => {
   });
 });
 
-test("a stream of bytes is only sent once the sandbox is running", async () => {
+test("a stream of bytes is sent only once the sandbox is running", async () => {
   const page = { status: 200, body: { items: [], next_cursor: null } };
   const { sandbox, paths } = await handle([STORED, RECORD, page, { status: 204 }]);
   await sandbox.files.write("/a", ReadableStream.from([new TextEncoder().encode("bytes")]));

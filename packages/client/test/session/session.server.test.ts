@@ -5,7 +5,7 @@ import { eventually } from "../../../../test/kit/eventually.ts";
 
 const DURABLE = { enable_checkpoint: true };
 
-test("create, run, checkpoint, attach, destroy", async () => {
+test("a session is created, runs code, is saved, attached and deleted", async () => {
   const server = await startTestServer();
   const sandbox = await create(server.httpUrl, DURABLE);
   expect(sandbox.id).toMatch(/^[0-9a-f-]{36}$/);
@@ -22,7 +22,7 @@ test("create, run, checkpoint, attach, destroy", async () => {
   await expect(attach(server.httpUrl, sandbox.id)).rejects.toMatchObject({ code: "sandbox_not_found" });
 });
 
-test("output comes piece by piece, and stdin goes in", async () => {
+test("output arrives piece by piece, and stdin is delivered", async () => {
   const server = await startTestServer();
   const sandbox = await create(server.url);
   const pieces: Output[] = [];
@@ -61,7 +61,7 @@ describe("killing", () => {
   });
 });
 
-test("a client that is back gets the rest by what it has seen", async () => {
+test("a client that reconnects gets the output after its offset", async () => {
   const server = await startTestServer({ store: null });
   const sandbox = await create(server.url);
   const seen: Output[] = [];
@@ -81,7 +81,7 @@ test("a client that is back gets the rest by what it has seen", async () => {
   expect(await again.reconnect()).toMatchObject({ stdout: "", exitCode: 7 });
 });
 
-test("a filesystem snapshot is a start for others", async () => {
+test("new sandboxes can start from a filesystem snapshot", async () => {
   const server = await startTestServer();
   const sandbox = await create(server.url);
   await sandbox.run("bash", "echo shared > file");
@@ -94,7 +94,7 @@ test("a filesystem snapshot is a start for others", async () => {
   });
 });
 
-test("events, by callback and by iteration, in order and to the end", async () => {
+test("events arrive by callback and by iteration, in order and to the end", async () => {
   const server = await startTestServer();
   const sandbox = await create(server.url);
   const called: string[] = [];
@@ -159,7 +159,7 @@ describe("errors carry the server's code and hint", () => {
     expect(await rest).toMatchObject({ stdout: "rest\n", exitCode: 0 });
   });
 
-  test("a language that is none, and then a good one", async () => {
+  test("an unknown language is refused, and a valid one then works", async () => {
     const server = await startTestServer();
     const sandbox = await create(server.url);
     await expect(sandbox.run("cobol" as "bash", "x")).rejects.toMatchObject({ code: "bad_request" });
@@ -175,7 +175,7 @@ describe("errors carry the server's code and hint", () => {
     expect(await running).toMatchObject({ stdout: "on\n" });
   });
 
-  test("a server that shuts down, a message that is too large, a server that does not run", async () => {
+  test("a server that shuts down, a message that is too large, and an unreachable server", async () => {
     const server = await startTestServer();
     const large = await create(server.url);
     await expect(large.run("bash", "x".repeat(2_000_000))).rejects.toMatchObject({ code: "too_large" });
@@ -186,7 +186,7 @@ describe("errors carry the server's code and hint", () => {
     await expect(create(server.url)).rejects.toMatchObject({ code: "backend_unavailable" });
   });
 
-  test("a wait that is given up", async () => {
+  test("an aborted wait", async () => {
     const server = await startTestServer();
     const held = Promise.withResolvers<void>();
     server.backend.faults.set("acquire", { until: held.promise });

@@ -4,13 +4,13 @@ import { onTestFinished } from "vitest";
 export interface CuttingProxy {
   readonly url: string;
   readonly cuts: number;
-  /** Lets nothing more through on the connections that are there, and does not tell. */
+  /** Blocks existing connections silently. */
   stall(): void;
-  /** New connections go there; those that are there stay. */
+  /** New connections go there; existing ones stay. */
   retarget(url: string): void;
 }
 
-/** Passes TCP connections on to a server, and breaks each after a number of bytes that came from it. */
+/** Passes TCP connections on to a server, and breaks each after a number of received bytes. */
 export async function cuttingProxy(
   target: string,
   bytesBeforeCut = () => Number.POSITIVE_INFINITY,

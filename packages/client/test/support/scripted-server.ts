@@ -9,7 +9,7 @@ export interface SeenRequest {
   readonly body: string;
 }
 
-/** An answer as JSON; `"hang up"` breaks the connection; a function does as it likes. */
+/** An answer as JSON; `"hang up"` breaks the connection; a function does anything. */
 export type ScriptedAnswer =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
   | "hang up"
@@ -20,7 +20,7 @@ export interface ScriptedServer {
   readonly requests: SeenRequest[];
 }
 
-/** Answers requests in the order of a script; the last answer is repeated. For what a real server cannot be made to do. */
+/** Answers requests in the order of a script; the last answer is repeated. For rare answers of a real server. */
 export async function scriptedServer(...script: ScriptedAnswer[]): Promise<ScriptedServer> {
   const requests: SeenRequest[] = [];
   const server = createServer((request, response) => {

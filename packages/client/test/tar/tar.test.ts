@@ -118,7 +118,7 @@ test("this one reads what another tar packs", async () => {
   });
 });
 
-test("input that is no tar, or is cut off, is an error", async () => {
+test("input that is not a tar, or is truncated, is an error", async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 3000 }), async (bytes) => {
       fc.pre(bytes.some((byte) => byte !== 0));

@@ -71,7 +71,7 @@ test("events that happen while the first connection is down are not missed", asy
   expect(server.requests[1]?.path).toContain("cursor=7");
 });
 
-test("a refusal ends it, and so does a signal", async () => {
+test("a refusal ends the stream, and so does a signal", async () => {
   const refusing = await scriptedServer(failure(401, "unauthorized"));
   await expect(new Sandboxer({ url: refusing.url }).events().next()).rejects.toMatchObject({ code: "unauthorized" });
   const silent = await scriptedServer((response) => response.writeHead(200).flushHeaders());

@@ -6,7 +6,7 @@ import { ROUTE_TABLE, type PlainRoute } from "../../src/wire/route-table.ts";
 
 const routes = Object.entries(ROUTES) as [keyof typeof ROUTES, Route][];
 
-test("the client's table says the same as the protocol's", () => {
+test("the client's table matches the protocol's", () => {
   expect(Object.keys(ROUTE_TABLE)).toEqual(Object.keys(ROUTES));
   for (const [name, route] of routes) {
     const { body, response } = route;
@@ -24,7 +24,7 @@ test("the client's table says the same as the protocol's", () => {
   }
 });
 
-/** Every field of a schema, with whether its value is a map with keys of anyone's choice. */
+/** Every field of a schema, and whether its value is a map with user-defined keys. */
 function fieldsOf(schema: z.ZodType, io: "input" | "output"): { name: string; isMap: boolean }[] {
   const found: { name: string; isMap: boolean }[] = [];
   const look = (node: unknown): void => {
@@ -49,7 +49,7 @@ function schemas(part: "body" | "response" | "query"): z.ZodType[] {
     .filter((schema) => schema !== undefined && !("stream" in schema)) as z.ZodType[];
 }
 
-test("names are turned both ways, and only maps keep theirs, whatever the table holds", () => {
+test("names are converted in both directions, and only maps keep their keys, for the whole table", () => {
   for (const schema of schemas("response")) {
     for (const { name, isMap } of fieldsOf(schema, "output")) {
       const [[key, value] = []] = Object.entries(fromWire({ [name]: { a_b: 1 } }) as object);

@@ -20,7 +20,7 @@ describe("a call", () => {
     expect(request?.headers).not.toHaveProperty("idempotency-key");
   });
 
-  test("puts parameters into the path so that they stay one segment", async () => {
+  test("escapes parameters so that each stays one path segment", async () => {
     const server = await scriptedServer(RECORD);
     const client = new Sandboxer({ url: server.url });
     await client.call("getSandbox", { params: { id: "a/../b?c#d e" } });
@@ -31,12 +31,12 @@ describe("a call", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("with a URL that is none fails at once", () => {
+  test("with an invalid URL fails at once", () => {
     expect(() => new Sandboxer({ url: "localhost:8080" })).toThrow(SandboxerError);
     expect(() => new Sandboxer({ url: "ftp://x" })).toThrow("is not the URL of a server");
   });
 
-  test("uses the fetch that it is given, and http://127.0.0.1:8080 by default", async () => {
+  test("uses the given fetch, and http://127.0.0.1:8080 by default", async () => {
     const urls: string[] = [];
     const fetch = async (url: unknown): Promise<Response> => {
       urls.push(String(url));
@@ -48,7 +48,7 @@ describe("a call", () => {
 });
 
 describe("errors", () => {
-  test("carry code, message, hint and details of the server", async () => {
+  test("have the code, message, hint and details of the server", async () => {
     const server = await scriptedServer(failure(409, "lease_held", { url: "http://b", epoch: 3 }));
     const refused = new Sandboxer({ url: server.url }).call("getSandbox", { params: { id: "x" } });
     await expect(refused).rejects.toBeInstanceOf(SandboxerError);
@@ -60,7 +60,7 @@ describe("errors", () => {
     });
   });
 
-  test("of a newer server get the nearest code that is known, and keep their own in the details", async () => {
+  test("of a newer server get the nearest known code, and keep their own in the details", async () => {
     const server = await scriptedServer(
       failure(404, "no_such_thing"),
       failure(418, "teapot"),
@@ -73,7 +73,7 @@ describe("errors", () => {
     await expect(call()).rejects.toMatchObject({ code: "internal", details: { code: "toString" } });
   });
 
-  test("of something that is no sandboxer server say so", async () => {
+  test("of a program that is not a sandboxer server are explained", async () => {
     const html =
       (status: number): ScriptedAnswer =>
       (response) =>
@@ -90,7 +90,7 @@ describe("errors", () => {
     });
   });
 
-  test("of a server that does not run name it and say what to do", async () => {
+  test("of an unreachable server name it and the next step", async () => {
     const url = await deadUrl();
     const gone = new Sandboxer({ url, ...QUICK });
     await expect(gone.info()).rejects.toMatchObject({
@@ -102,7 +102,7 @@ describe("errors", () => {
 });
 
 describe("repetition", () => {
-  test("a create that broke off is repeated with the same key", async () => {
+  test("a create whose connection broke is repeated with the same key", async () => {
     const server = await scriptedServer("hang up", failure(503, "draining"), CREATED);
     const client = new Sandboxer({ url: server.url, ...QUICK });
     await expect(client.call("createSandbox", { body: {} })).resolves.toEqual({ id: "x" });
@@ -123,7 +123,7 @@ describe("repetition", () => {
     expect(keys[2]).toBe("mine");
   });
 
-  test("a call without a key that may have been executed is repeated after a refusal, but not after a cut", async () => {
+  test("a call without a key that may have been executed is repeated after a refusal, but not after a lost connection", async () => {
     const body = { signal: "SIGINT" };
     const params = { id: "x", process_id: "p" };
     const cut = await scriptedServer("hang up", { status: 204 });
@@ -135,7 +135,7 @@ describe("repetition", () => {
     expect(refusing.requests).toHaveLength(2);
   });
 
-  test("a destroy whose first attempt broke off takes “gone” for success; a first attempt does not", async () => {
+  test("a destroy whose first attempt was lost takes a 404 for success; a first attempt does not", async () => {
     const params = { id: "x" };
     const cut = await scriptedServer("hang up", failure(410, "sandbox_destroyed"));
     await expect(new Sandboxer({ url: cut.url, ...QUICK }).call("destroySandbox", { params })).resolves.toBeUndefined();
@@ -144,20 +144,20 @@ describe("repetition", () => {
     await expect(destroyed).rejects.toMatchObject({ code: "sandbox_destroyed" });
   });
 
-  test("errors that do not pass by themselves are not repeated", async () => {
+  test("permanent errors are not repeated", async () => {
     const server = await scriptedServer(failure(503, "no_space"));
     await expect(new Sandboxer({ url: server.url, ...QUICK }).info()).rejects.toMatchObject({ code: "no_space" });
     expect(server.requests).toHaveLength(1);
   });
 
-  test("ends after the attempts that are allowed", async () => {
+  test("ends after the allowed attempts", async () => {
     const server = await scriptedServer(failure(503, "store_unavailable"));
     const client = new Sandboxer({ url: server.url, retry: { attempts: 3, firstDelayMs: 1 } });
     await expect(client.info()).rejects.toMatchObject({ code: "store_unavailable" });
     expect(server.requests).toHaveLength(3);
   });
 
-  test("a body that is cut off is read again", async () => {
+  test("a truncated body is read again", async () => {
     const half: ScriptedAnswer = (response) => {
       response.writeHead(200, { "content-length": 100 });
       response.write('{"version":');
@@ -168,8 +168,8 @@ describe("repetition", () => {
   });
 });
 
-describe("calling off", () => {
-  test("a call, with the signal's reason", async () => {
+describe("aborting", () => {
+  test("ends a call with the signal's reason", async () => {
     const server = await scriptedServer(() => {});
     const abort = new AbortController();
     const call = new Sandboxer({ url: server.url }).info({ signal: abort.signal });
@@ -177,7 +177,7 @@ describe("calling off", () => {
     await expect(call).rejects.toThrow("enough");
   });
 
-  test("the wait between two attempts", async () => {
+  test("ends the wait between two attempts", async () => {
     const abort = new AbortController();
     const server = await scriptedServer((response) => {
       response.writeHead(503, { "retry-after": "60", "content-type": "application/json" });
@@ -188,7 +188,7 @@ describe("calling off", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("everything of a client", async () => {
+  test("ends every call of a client", async () => {
     const server = await scriptedServer(() => {});
     const abort = new AbortController();
     const client = new Sandboxer({ url: server.url, signal: abort.signal });

@@ -7,7 +7,7 @@ import { operationTitle, transferOf } from "../format/operation.ts";
 import { nowMs } from "../live/clock.ts";
 import "./operation-progress.css";
 
-/** A running operation: its phases and bytes, and at the end the pause or the error. */
+/** A running operation: its phases and bytes; at its end, the pause or the error. */
 export function OperationProgress({ operation }: { readonly operation: OperationRecord }): JSX.Element {
   const { kind, state, error } = operation;
   return (

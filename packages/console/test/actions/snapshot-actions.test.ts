@@ -10,7 +10,7 @@ import {
   snapshotSpellings,
 } from "../../src/actions/snapshot-actions.ts";
 
-// What the modules of the page take for granted: they were served from somewhere. Other files may have loaded them elsewhere.
+// The page's modules assume that they were served from somewhere. Other files may have loaded them elsewhere.
 vi.hoisted(() => {
   vi.resetModules();
   vi.stubGlobal("location", new URL("http://127.0.0.1:8080/"));
@@ -21,15 +21,15 @@ afterAll(() => {
   vi.resetModules();
 });
 
-describe("how saved states are handled elsewhere", () => {
-  test("defaults of the server are not shown", () => {
+describe("the spellings of actions on saved states", () => {
+  test("leave out the server's defaults", () => {
     const { cli, sdk, curl } = snapshotSpellings("a", {});
     expect(cli).toBe("sandboxer snapshot a");
     expect(sdk).toContain("await sandbox.snapshot();");
     expect(curl).toContain("-d '{}' http://127.0.0.1:8080/v1/sandboxes/a/snapshot");
   });
 
-  test("text that people typed is quoted", () => {
+  test("quote typed text", () => {
     const { cli, sdk, curl } = snapshotSpellings("a", { labels: { "it's": '"; rm -rf /' } });
     expect(cli).toBe(String.raw`sandboxer snapshot a --label 'it'\''s="; rm -rf /'`);
     expect(sdk).toContain(String.raw`"\"; rm -rf /"`);
@@ -38,7 +38,7 @@ describe("how saved states are handled elsewhere", () => {
     expect(diffSpellings("a b", "sandbox:c&d").curl).toContain("/v1/snapshots/a%20b/diff?to=sandbox%3Ac%26d");
   });
 
-  test("a promotion is a call on the original", () => {
+  test("of a promotion call the original", () => {
     const { cli, sdk, curl } = promoteSpellings("fork", { into: "work", discardOthers: true });
     expect(cli).toBe("sandboxer promote fork --into work --discard-others");
     expect(sdk).toContain('await sandbox.promote({"into":"work","discardOthers":true});');
@@ -50,13 +50,13 @@ describe("how saved states are handled elsewhere", () => {
     );
   });
 
-  test("a restore names what it shall be", () => {
+  test("of a restore name its settings", () => {
     const { cli, sdk } = restoreSpellings("s", { name: "web", backend: "docker" });
     expect(cli).toBe("sandboxer restore s --name web --backend docker");
     expect(sdk).toMatch(/Sandbox\.restore\("s", .*"web".*"docker"/);
   });
 
-  test("names and labels are given and taken away", () => {
+  test("set and remove names and labels", () => {
     expect(renameSpellings("a", null).cli).toBe("sandboxer update a --no-name");
     expect(labelSpellings("a", { old: "1", same: "1" }, { same: "1", fresh: "2" }).cli).toBe(
       "sandboxer update a --label fresh=2 --remove-label old",

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { HOSTILE } from "../support/hostile.ts";
 
+// No reset of the modules: the files of this suite share a worker, and OpenAPI documents need one copy of each schema.
 async function at(url: string, hasKey: boolean): Promise<typeof import("../../src/actions/spellings.ts")> {
-  vi.resetModules();
   vi.stubGlobal("location", new URL(url));
   const { session } = await import("../../src/session.ts");
   session.value = { state: "ready", server: { hasKey } as never };
@@ -11,10 +11,9 @@ async function at(url: string, hasKey: boolean): Promise<typeof import("../../sr
 }
 
 beforeEach(() => () => vi.unstubAllGlobals());
-afterAll(() => void vi.resetModules());
 
-describe("commands that are copied to be used elsewhere", () => {
-  test("means this server, and names the key where one is needed", async () => {
+describe("commands that are copied from the console", () => {
+  test("name this server, and the key if one is needed", async () => {
     const usual = await at("http://127.0.0.1:8080/instances", false);
     expect(usual.commandLine("rm", "a")).toBe("sandboxer rm a");
     expect(usual.sdkOnSandbox("a")).toContain('Sandbox.attach("a", { url: "http://127.0.0.1:8080" })');
@@ -23,7 +22,7 @@ describe("commands that are copied to be used elsewhere", () => {
     expect(other.sdkOnSandbox("a")).toContain("apiKey: process.env.SANDBOXER_API_KEY");
   });
 
-  test("is one word of a shell, with nothing in it that a terminal acts upon while it is pasted", async () => {
+  test("quote each word for a shell, without characters that a terminal acts upon when pasted", async () => {
     const { shellWord } = await at("http://127.0.0.1:8080/", false);
     const names = [...HOSTILE, "a'\u0003\ntouch pwned\n", String.raw`\n $'x' \'`, "\ttab", "it's", "-rf", "~", "*"];
     for (const name of names.map((text) => text.toWellFormed().replaceAll("\0", ""))) {

@@ -6,7 +6,7 @@ function operation(changes: Partial<OperationRecord>): OperationRecord {
   return { elapsedMs: 0, phases: {}, doneBytes: null, totalBytes: null, ...changes } as OperationRecord;
 }
 
-test("the rate is that of the present phase", () => {
+test("the rate is that of the current phase", () => {
   const shown = transferOf(operation({ elapsedMs: 3000, phases: { save: 2000 }, doneBytes: 500, totalBytes: 2000 }));
   expect(shown).toEqual({ doneBytes: 500, totalBytes: 2000, bytesPerSecond: 500, secondsLeft: 3 });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeEach, expect, test, vi } from "vitest";
 beforeEach(() => () => vi.unstubAllGlobals());
 afterAll(() => void vi.resetModules());
 
-test("new sandboxes are listed newest first, in whatever order the answers about them come", async () => {
+test("new sandboxes are listed newest first, in whatever order their records arrive", async () => {
   vi.resetModules();
   vi.stubGlobal("location", new URL("http://127.0.0.1:8080/"));
   const { noteSandbox, sandboxes } = await import("../../src/live/sandboxes.ts");

@@ -10,7 +10,7 @@ function picture(width: number, height: number, colour: (x: number, y: number) =
 const grey = picture(20, 10, () => [128, 128, 128]);
 const dot = picture(20, 10, (x, y) => (x === 7 && y === 4 ? [255, 0, 0] : [128, 128, 128]));
 
-test("a picture that is written is read as it was", () => {
+test("an encoded picture decodes unchanged", () => {
   const noise = picture(13, 9, (x, y) => [(x * 37 + y * 11) % 256, (x * y) % 256, 255 - x]);
   const png = writeChunks([
     header(13, 9),

@@ -11,7 +11,7 @@ interface Part {
   readonly pixels: Pixels;
 }
 
-/** An animated PNG, which begins anew at its end. Of each frame only what has changed is in it. */
+/** An animated PNG that repeats. Each frame contains only the changed part. */
 export function encodeAnimation(frames: readonly Frame[]): Buffer {
   const [first] = frames;
   if (first === undefined) throw new Error("There is nothing to show.");
@@ -38,7 +38,7 @@ export function encodeAnimation(frames: readonly Frame[]): Buffer {
   return writeChunks([...chunks, { type: "IEND", data: Buffer.alloc(0) }]);
 }
 
-/** The smallest rectangle outside of which both are the same; undefined when they are. */
+/** The smallest rectangle that contains all differences; undefined if there are none. */
 function changedPart(before: Pixels, after: Pixels): Part | undefined {
   const { width, height, rgb } = after;
   let [top, bottom, left, right] = [height, -1, width, -1];

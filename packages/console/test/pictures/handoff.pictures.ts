@@ -28,7 +28,7 @@ test("a handoff under a running terminal", async () => {
   await chooseAction(page, "Hand off …");
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Hand off", exact: true }).click();
-  // It goes on without the dialog, and the terminal can be seen.
+  // It continues without the dialog, and the terminal is visible.
   await page.keyboard.press("Escape");
   await page
     .getByText(/The sandbox now runs on|Moved /)

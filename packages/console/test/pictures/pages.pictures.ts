@@ -15,7 +15,7 @@ async function take(page: Page, name: string): Promise<void> {
 
 const BUSY = "python3 -c 'x = [0] * 3000000\nwhile True: sum(x[:200000]); __import__(\"time\").sleep(0.2)'";
 
-/** A family of sandboxes, some of which work. */
+/** A family of sandboxes, some of which are busy. */
 async function furnish(client: Sandboxer, other: Sandboxer): Promise<Sandbox> {
   const names = ["agent-docs", "build-cache", "nightly-report"];
   for (const [at, name] of names.entries()) {

@@ -45,7 +45,7 @@ export function header(width: number, height: number): Chunk {
   return { type: "IHDR", data };
 }
 
-/** Of a picture as browsers make them: 8 bits, with or without transparency, not interlaced. */
+/** Decodes a picture as browsers write them: 8 bits, with or without transparency, not interlaced. */
 export function decodePng(png: Buffer): Pixels {
   const chunks = readChunks(png);
   const head = chunks.find(({ type }) => type === "IHDR")?.data ?? Buffer.alloc(13);

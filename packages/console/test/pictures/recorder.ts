@@ -5,7 +5,7 @@ import { decodePng } from "./png.ts";
 /** A slow machine must not make a slow film. */
 const LONGEST_MS = 250;
 
-/** Films a page from now on; `stop` gives the animated PNG. `holdMs`: for how long the last frame is shown. */
+/** Films a page from now on; `stop` returns the animated PNG. `holdMs`: how long the last frame is shown. */
 export function record(page: Page): { stop(holdMs: number): Promise<Buffer> } {
   const stopping = new AbortController();
   const taken: { png: Buffer; atMs: number }[] = [];

@@ -6,7 +6,7 @@ import type { ImageLibrary } from "../../../server/src/images/image-library.ts";
 import { loadProfiles } from "../../../server/src/profiles/load-profiles.ts";
 import { ServerProcess } from "../../../../test/kit/server/server-process.ts";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
-import { startTestServer, type TestServer } from "../../../../test/kit/server/test-server.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "../../../../test/kit/server/test-server.ts";
 import { testImages } from "./test-images.ts";
 
 export type Backend = "fake" | "gvisor";
@@ -15,15 +15,15 @@ export type KeyScope = "read" | "use" | "admin";
 /** One server that serves the console. */
 export interface ConsoleServer {
   readonly url: string;
-  /** Its SDK, with the key that may do everything where keys are needed. */
+  /** Its SDK, with the admin key if keys are needed. */
   readonly client: Sandboxer;
-  /** Of the fake backend: the server's parts, in this process. */
+  /** For the fake backend: the server's parts, in this process. */
   readonly parts: TestServer | undefined;
-  /** Of gVisor: the server's process. */
+  /** For gVisor: the server's process. */
   readonly process: ServerProcess | undefined;
 }
 
-/** Keys of all servers of a test, by what they allow. */
+/** Keys of all servers of a test, by scope. */
 export interface ConsoleKeys {
   readonly file: KeyFile;
   readonly texts: Readonly<Record<KeyScope, string>>;
@@ -34,10 +34,12 @@ export interface ServersOptions {
   readonly instances: number;
   readonly keys: boolean;
   readonly leaseTtlMs?: number | undefined;
-  /** False: the fake backend's servers have none. */
+  /** False: the fake backend's servers have no store. */
   readonly store?: boolean | undefined;
-  /** Of the fake backend's servers; absent: they have an empty library. */
+  /** For the fake backend; absent: its servers have an empty library. */
   readonly images?: ImageLibrary | undefined;
+  /** For the fake backend; absent: its servers use HTTP. */
+  readonly tls?: TestServerOptions["tls"];
 }
 
 /** Servers on one store, which know the same keys. */
@@ -60,7 +62,7 @@ export async function startServers(
 async function fake(
   store: string,
   keys: ConsoleKeys | undefined,
-  { leaseTtlMs, store: stored = true, images }: ServersOptions,
+  { leaseTtlMs, store: stored = true, images, tls }: ServersOptions,
 ): Promise<Omit<ConsoleServer, "client">> {
   const parts = await startTestServer({
     store: stored ? store : null,
@@ -68,6 +70,7 @@ async function fake(
     profiles: await loadProfiles({ directories: [] }),
     images: images ?? (await testImages()).library,
     ...(leaseTtlMs === undefined ? {} : { leaseTtlMs }),
+    ...(tls === undefined ? {} : { tls }),
     ...(keys === undefined ? {} : { access: { keyFile: keys.file.path } }),
   });
   return { url: parts.httpUrl, parts, process: undefined };

@@ -30,7 +30,7 @@ export async function visit(page: Page, path: string): Promise<void> {
   await untilShown(page);
 }
 
-/** Until the page shows what it has: a heading, and nothing that is still loading. */
+/** Until the page shows a heading, and nothing is loading any more. */
 export async function untilShown(page: Page): Promise<void> {
   await page.locator("main h1, main h2").first().waitFor();
   await page.waitForFunction(

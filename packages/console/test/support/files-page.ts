@@ -11,7 +11,7 @@ export const go = async (page: Page, path: string): Promise<void> => {
   await page.getByLabel("Go to a path").fill(path);
   await page.keyboard.press("Enter");
 };
-/** The names of what is listed, as they are seen. */
+/** The listed names as displayed. */
 export const listed = (page: Page): Promise<string[]> => page.locator(".entry-link").allTextContents();
 
 export async function saved(page: Page, click: () => Promise<void>): Promise<{ name: string; bytes: Buffer }> {

@@ -5,7 +5,7 @@ export interface Furnished {
   readonly stored: Sandbox;
 }
 
-/** Sandboxes that have something to show on every page: files, processes, snapshots, copies, one that sleeps. */
+/** Sandboxes that have something to show on every page: files, processes, snapshots, copies, a paused one. */
 export async function furnish(client: Sandboxer): Promise<Furnished> {
   const sandbox = await Sandbox.create({ client, name: "agent-web", labels: { team: "ml", stage: "trial" } });
   await sandbox.files.write("/workspace/notes.md", "# Notes\n\nWhat is kept here goes along.\n");

@@ -44,7 +44,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   };
 }
 
-/** Copies the build, so that nobody changes it while tests run. `SANDBOXER_TEST_CONSOLE` names one to be taken as it is. */
+/** Copies the build, so that nobody changes it while tests run. `SANDBOXER_TEST_CONSOLE` names one to use directly. */
 async function build(folder: string): Promise<void> {
   const given = process.env["SANDBOXER_TEST_CONSOLE"];
   if (given !== undefined) return cp(given, folder, { recursive: true });

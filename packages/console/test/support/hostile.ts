@@ -1,4 +1,4 @@
-/** Texts that would do something where they are taken for anything but text. What they would do is to set `pwned`. */
+/** Texts that set `pwned` if they are treated as anything but text. */
 export const HOSTILE: readonly string[] = [
   "<script>window.pwned=1</script>",
   `<img src=x onerror="window.pwned=1">`,
@@ -10,12 +10,12 @@ export const HOSTILE: readonly string[] = [
   "data:text/html,<script>opener.pwned=1</script>",
   "{{constructor.constructor('window.pwned=1')()}} ${window.pwned=1} <%= window.pwned=1 %>",
   "url(javascript:window.pwned=1);}*{display:none!important}",
-  // A title, a link, the clipboard, another screen, a question that a terminal answers.
+  // A title, a link, the clipboard, another screen, a query that a terminal answers.
   "\u001B]0;pwned\u0007",
   "\u001B]8;;javascript:window.pwned=1\u0007click here\u001B]8;;\u0007",
   "\u001B]52;c;cHduZWQ=\u0007",
   "\u001B[?1049h\u001B[2J\u001B[6n\u001B[>c\u001BP+q544e\u001B\\",
-  // Turned around, invisible, broken in lines, broken in bytes.
+  // Reversed, invisible, with line breaks, with invalid bytes.
   "invoice\u202Egnp.exe\u202C",
   "\u200B\uFEFF\u2028\u2029zero\u0000width\u0001\u007F\u009B31m",
   "first line\r\nsecond line\ttab",
@@ -28,7 +28,7 @@ export const HOSTILE: readonly string[] = [
   "Z̷̢̛".repeat(50),
 ];
 
-/** As the name of a file can be. */
+/** In the form of file names. */
 export const HOSTILE_FILE_NAMES: readonly string[] = HOSTILE.map((text) =>
   text.replaceAll("/", "∕").replaceAll("\0", "").toWellFormed().slice(0, 60),
 );

@@ -6,14 +6,14 @@ export interface ExpectedAnswer {
   readonly path: RegExp;
 }
 
-/** Chromium gives up what it loads when the machine gets another network interface, which tests beside this one make. */
+/** Chromium cancels downloads when the machine gets another network interface, which concurrent tests create. */
 const NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED";
 
 declare global {
   interface Window {
     /** Set by hostile data that was executed. */
     pwned?: unknown;
-    /** Of the page's guard. */
+    /** The callback of the page's guard. */
     reportViolation?: (text: string) => void;
   }
 }
@@ -54,7 +54,7 @@ export class PageGuard {
     this.#origins.add(new URL(url).origin);
   }
 
-  /** What has happened until now and was not expected. */
+  /** The unexpected problems so far. */
   problems(): readonly string[] {
     return this.#problems.filter((text) => !this.#expectedProblems.some((expected) => expected.test(text)));
   }
@@ -62,7 +62,7 @@ export class PageGuard {
   #watchPage(page: Page): void {
     page.on("pageerror", (error) => this.#note(`uncaught: ${error.stack ?? error.message}`));
     page.on("console", (message) => {
-      // What the server refused is judged by its answer, and what did not arrive by its failure.
+      // Refused requests are judged by their responses, and lost ones by their failures.
       const ofAnswer = message.text().startsWith("Failed to load resource:");
       if (message.type() === "error" && !ofAnswer) this.#note(`console: ${message.text()} (${message.location().url})`);
     });
@@ -85,7 +85,7 @@ export class PageGuard {
 
   #judgeFailure(request: Request): void {
     const why = request.failure()?.errorText ?? "";
-    // A page that is left, or a component that is gone, gives up what it has asked for.
+    // A page that is left, or a removed component, cancels its requests.
     if (why === "net::ERR_ABORTED" || why === NETWORK_CHANGED) return;
     this.#note(`failed: ${request.method()} ${request.url()}: ${why}`);
   }

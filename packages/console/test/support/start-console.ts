@@ -2,7 +2,14 @@ import { chromium, type Browser, type BrowserContext, type BrowserContextOptions
 import type { Sandboxer } from "@sandboxer/client";
 import { expect, inject, onTestFinished } from "vitest";
 import type { ImageLibrary } from "../../../server/src/images/image-library.ts";
-import { startServers, type Backend, type ConsoleKeys, type ConsoleServer, type KeyScope } from "./console-servers.ts";
+import {
+  startServers,
+  type Backend,
+  type ConsoleKeys,
+  type ConsoleServer,
+  type KeyScope,
+  type ServersOptions,
+} from "./console-servers.ts";
 import { PageGuard } from "./page-guard.ts";
 import { keepFailures, takeScreenshots } from "./screenshots.ts";
 
@@ -11,20 +18,22 @@ export interface ConsoleOptions {
   readonly backend?: Backend;
   /** Servers on one store (default 1). The page is at the first. */
   readonly instances?: 1 | 2;
-  /** Makes the servers ask for keys, and logs in with one of that scope; `"logged out"` does not. */
+  /** Makes the servers require keys, and logs in with one of that scope; `"logged out"` does not. */
   readonly keys?: KeyScope | "logged out";
   /** Where the page begins (default `/`); false: it is not opened. */
   readonly path?: string | false;
-  /** Of the browser: viewport, colorScheme, reducedMotion … */
+  /** The settings of the browser: viewport, colorScheme, reducedMotion … */
   readonly browser?: BrowserContextOptions;
   readonly leaseTtlMs?: number;
   /** False: without a store. */
   readonly store?: boolean;
   /** Container images of the server; absent: none. */
   readonly images?: ImageLibrary;
+  /** The credentials of servers that speak HTTPS. */
+  readonly tls?: ServersOptions["tls"];
 }
 
-/** A page of the console at a real server. All of it ends with the test, which fails when the page did something wrong. */
+/** A page of the console on a real server. All of it ends with the test, which fails if the page had a problem. */
 export interface TestConsole {
   readonly page: Page;
   readonly context: BrowserContext;
@@ -35,7 +44,7 @@ export interface TestConsole {
   readonly url: string;
   readonly keys: ConsoleKeys | undefined;
   readonly guard: PageGuard;
-  /** Goes to a path of the console, as by a typed address. */
+  /** Opens a path of the console, as by a typed URL. */
   readonly open: (path: string) => Promise<void>;
   /** Keeps pictures of the page in both themes in build/console-screenshots. */
   readonly screenshot: (name: string) => Promise<void>;
@@ -53,6 +62,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<TestCo
     leaseTtlMs: options.leaseTtlMs,
     store: options.store,
     images: options.images,
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
   });
   const [server] = servers;
   if (server === undefined) throw new Error("There is a first server.");
@@ -81,7 +91,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<TestCo
   };
 }
 
-/** A context of the run's browser, with nothing in it, watched until the end of the test. */
+/** An empty context of the run's browser, watched until the end of the test. */
 async function newContext(guard: PageGuard, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   connected ??= chromium.connect(inject("consoleBrowser").endpoint);
   const browser = await connected;

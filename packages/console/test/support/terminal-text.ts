@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** What the terminal in front shows, its rows put together: a line that was broken at the edge is whole again. */
+/** The text of the terminal in front, with wrapped lines joined again. */
 export function terminalText(page: Page): Promise<string> {
   return page.evaluate(() => {
     const shown = [...document.querySelectorAll<HTMLElement>(".xterm-rows")].find((rows) => rows.offsetParent !== null);

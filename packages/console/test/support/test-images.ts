@@ -6,7 +6,7 @@ import { openLibrary } from "../../../server/test/images/support/open-library.ts
 export interface TestImages {
   readonly library: ImageLibrary;
   readonly registry: FakeRegistry;
-  /** Two images that the registry has, by their names there. */
+  /** The names of two images in the registry. */
   readonly names: readonly [string, string];
 }
 

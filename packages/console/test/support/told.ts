@@ -6,7 +6,7 @@ declare global {
   }
 }
 
-/** Keeps what the page tells in its banners from now on, however short it is there. */
+/** Records the texts of the page's banners from now on, however short they are visible. */
 export async function listenToBanners(page: Page): Promise<() => Promise<string[]>> {
   await page.evaluate(() => {
     const told = (window.told = new Set<string>());

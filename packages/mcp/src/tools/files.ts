@@ -30,7 +30,7 @@ const fileRead = defineTool({
     path: z.string(),
     content: z.string(),
     encoding: encodingSchema,
-    next_offset: z.number().int().nullable().describe("Where to read on; null: this is the end of the file."),
+    next_offset: z.number().int().nullable().describe("The offset to continue at; null: this is the end of the file."),
   }),
   annotations: { readOnlyHint: true },
   async run(call, { sandbox_id, path, offset, max_bytes }) {

@@ -54,12 +54,12 @@ const sandboxOpen = defineTool({
         z.strictObject({ allow: z.array(z.string()).optional(), deny: z.array(z.string()).optional() }),
       ])
       .optional()
-      .describe("Default: as the server or the profile says."),
+      .describe("Default: that of the profile or the server."),
     max_loss: z
       .string()
       .max(32)
       .optional()
-      .describe("The most work that may be lost if its server dies, such as 30s. Default: as the server says."),
+      .describe("The most work that may be lost if its server dies, such as 30s. Default: that of the server."),
     request_id: requestIdSchema,
   }),
   output: sandboxSchema.extend({
@@ -153,7 +153,7 @@ const sandboxDestroy = defineTool({
   name: "sandbox_destroy",
   title: "Delete a sandbox",
   core: false,
-  description: "Delete a sandbox permanently. Checkpoints that were taken of it are kept.",
+  description: "Delete a sandbox permanently. Its checkpoints are kept.",
   input: z.strictObject({ sandbox_id: sandboxIdSchema }),
   output: z.object({ deleted: z.string() }),
   annotations: { destructiveHint: true, idempotentHint: true },

@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport as FormerHttp } from "@modelcontextprotoc
 import { onTestFinished } from "vitest";
 import { COMMAND } from "../../../../test/kit/server/command.ts";
 
-/** The part of a tool's answer that tests look at. */
+/** The part of a tool's answer that tests check. */
 export interface ToolAnswer {
   readonly isError: boolean;
   readonly text: string;
@@ -14,7 +14,7 @@ export interface ToolAnswer {
   readonly meta: Record<string, unknown>;
 }
 
-/** What the tests ask of an official client, whichever generation it is. */
+/** The common methods of the official clients of each generation. */
 export interface McpClient {
   readonly revision: string | undefined;
   readonly instructions: string | undefined;

@@ -22,14 +22,10 @@ const hostsSchema = z.array(z.string().max(1024)).max(1024);
 const networkShape = {
   allowOut: hostsSchema.nullish(),
   denyOut: hostsSchema.nullish(),
-  rules: z.unknown().optional(),
-  egressProxy: z.unknown().optional(),
-  dnsServers: z.unknown().optional(),
-  httpsPorts: z.unknown().optional(),
-  maskRequestHost: z.unknown().optional(),
 };
 
-export const e2bNetworkUpdateSchema = z.object({ ...networkShape, allow_internet_access: z.boolean().nullish() });
+/** Loose: options of later clients are refused by name, because a client must not believe that they protect it. */
+export const e2bNetworkUpdateSchema = z.looseObject({ ...networkShape, allow_internet_access: z.boolean().nullish() });
 export type E2bNetworkUpdate = z.infer<typeof e2bNetworkUpdateSchema>;
 
 export const e2bNewSandboxSchema = z.object({
@@ -39,9 +35,9 @@ export const e2bNewSandboxSchema = z.object({
   envVars: environmentSchema.nullish(),
   autoPause: z.boolean().nullish(),
   autoPauseMemory: z.boolean().nullish(),
-  autoResume: z.object({ enabled: z.boolean().nullish() }).nullish(),
+  autoResume: z.strictObject({ enabled: z.boolean().nullish() }).nullish(),
   allow_internet_access: z.boolean().nullish(),
-  network: z.object({ ...networkShape, allowPublicTraffic: z.boolean().nullish() }).nullish(),
+  network: z.looseObject({ ...networkShape, allowPublicTraffic: z.boolean().nullish() }).nullish(),
   /** Every sandbox has a token. */
   secure: z.boolean().nullish(),
   mcp: z.unknown().optional(),
@@ -51,7 +47,7 @@ export const e2bNewSandboxSchema = z.object({
 export type E2bNewSandbox = z.infer<typeof e2bNewSandboxSchema>;
 
 export const e2bConnectSchema = z.object({ timeout: timeoutSchema.nullish(), memory: z.boolean().nullish() });
-export const e2bResumeSchema = z.object({ timeout: timeoutSchema.nullish(), autoPause: z.boolean().nullish() });
+export const e2bResumeSchema = e2bConnectSchema.extend({ autoPause: z.boolean().nullish() });
 export const e2bTimeoutSchema = z.object({ timeout: timeoutSchema });
 export const e2bRefreshSchema = z.object({ duration: timeoutSchema.nullish() });
 /** `requireHealthyGuest` is always true here: a sandbox whose agent does not answer cannot be saved. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { environmentSchema } from "../creation-message.ts";
 
-/** What E2B's code-interpreter clients send to port 49999. Python's sends null for what is not given. */
+/** The requests of E2B's code-interpreter clients to port 49999. Python's sends null for omitted fields. */
 const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? undefined);
 

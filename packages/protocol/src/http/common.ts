@@ -9,7 +9,7 @@ export const durationSchema = z
   .refine((text) => tryParseDurationMs(text) !== undefined, `is not a duration. ${DURATION_HINT}`)
   .meta({ description: DURATION_HINT, examples: ["90s", "4h"] });
 
-/** What happens to a sandbox when its lifetime ends. */
+/** The effect of the end of a sandbox's lifetime. */
 export const onExpirySchema = z.enum(["pause", "delete"]).meta({
   description:
     "When the lifetime ends: pause the sandbox, which stays until it is deleted (default), or delete it with its checkpoints.",

@@ -15,7 +15,7 @@ export const signalSchema = z.union([
   z.number().int().min(1).max(64),
 ]);
 
-/** What to do about a failed process. */
+/** The hint for a failed process. */
 export const hintSchema = z
   .string()
   .nullable()

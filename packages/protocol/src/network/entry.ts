@@ -18,7 +18,7 @@ export interface Destination {
   readonly address?: IpAddress;
 }
 
-/** For messages: what an entry is. */
+/** The form of an entry, for messages. */
 export const ENTRY_HINT = "a domain, *.domain, address or CIDR, with an optional :port, such as *.example.com:443";
 
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
@@ -41,7 +41,7 @@ export function parseEntry(text: string): NetworkEntry | undefined {
   if (host === "*") return { text: `*${suffix}`, ...port, host: { domain: "", below: true } };
   const below = host.startsWith("*.");
   const domain = normalHost(below ? host.slice(2) : host);
-  // What looks like a number is an address in an unusual form, not a domain.
+  // A text that looks like a number is an address in an unusual form, not a domain.
   if (domain === undefined || parseRange(domain) !== undefined) return undefined;
   return { text: `${below ? "*." : ""}${domain}${suffix}`, ...port, host: { domain, below } };
 }

@@ -3,7 +3,7 @@ import { parseEntry } from "./entry.ts";
 export const MAX_ENTRIES = 256;
 export const MAX_ENTRY_LENGTH = 300;
 
-/** Which destinations a sandbox may reach. */
+/** The destinations that a sandbox may reach. */
 export type NetworkPolicy = "none" | "open" | NetworkRules;
 
 export interface NetworkRules {

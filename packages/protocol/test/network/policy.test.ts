@@ -48,7 +48,7 @@ describe("addresses", () => {
     expect(parseAddress(text)).toBeUndefined();
   });
 
-  test("every IPv4 address is in the ranges that begin like it", () => {
+  test("every IPv4 address is in the ranges that share its prefix", () => {
     fc.assert(
       fc.property(fc.ipV4(), fc.integer({ min: 0, max: 32 }), (text, prefix) => {
         const range = parseRange(`${text}/${prefix}`);
@@ -57,7 +57,7 @@ describe("addresses", () => {
     );
   });
 
-  test("every IPv6 address is in the ranges that begin like it", () => {
+  test("every IPv6 address is in the ranges that share its prefix", () => {
     fc.assert(
       fc.property(fc.ipV6(), fc.integer({ min: 0, max: 64 }), (text, prefix) => {
         const [range, parsed] = [parseRange(`${text}/${prefix}`), parseAddress(text)];
@@ -129,7 +129,7 @@ describe("entries", () => {
     expect(parseEntry(text)).toBeUndefined();
   });
 
-  test("an entry's spelling is stable, and matches what it names", () => {
+  test("an entry's spelling is stable, and matches its destination", () => {
     fc.assert(
       fc.property(fc.domain(), fc.option(fc.integer({ min: 1, max: 65_535 })), (domain, port) => {
         const text = port === null ? domain : `${domain}:${port}`;
@@ -172,7 +172,7 @@ describe("policies", () => {
     expect(rule("open", "example.com", 25, "192.0.2.1")).toBe("allowed");
   });
 
-  test("a wildcard is for names below a domain, not for the domain", () => {
+  test("a wildcard matches names below a domain, not the domain itself", () => {
     const policy = { allow: ["*.example.com"] };
     expect(rule(policy, "a.b.example.com")).toBe("allowed");
     expect(rule(policy, "example.com")).toBe("not in allow");

@@ -20,7 +20,7 @@ export interface SandboxBackend {
   readonly name: string;
   readonly capabilities: Capabilities;
   /**
-   * The kinds of snapshots that `acquireFromSnapshot` accepts, whoever made them; absent: only its own. Portable
+   * The kinds of snapshots that `acquireFromSnapshot` accepts, from any backend; absent: only its own. Portable
    * captures of a workspace are not among them: the manager unpacks those into a fresh sandbox.
    */
   readonly loads?: readonly string[];

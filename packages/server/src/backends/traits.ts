@@ -3,9 +3,9 @@ import type { Capabilities, FileExtras, SandboxBackend } from "./backend.ts";
 /** The facts about a backend before its code is loaded. Once it is open, it may report fewer or more capabilities. */
 type Traits = Required<Pick<SandboxBackend, "name" | "capabilities" | "loads" | "keeps">>;
 
-/** What our agent supports for files, on file systems that have it. */
+/** The file features of our agent, on file systems that have them. */
 const AGENT_FILES: FileExtras = { hardLinks: true, extendedAttributes: true };
-/** What a shell supports. */
+/** The file features of a shell. */
 export const SHELL_FILES: FileExtras = { hardLinks: true, extendedAttributes: false };
 
 const CONTAINER: Capabilities = {

@@ -144,7 +144,7 @@ export class CheckpointRepository {
     return found.toSorted((a, b) => (checkpointMs(b.name) ?? 0) - (checkpointMs(a.name) ?? 0));
   }
 
-  /** Whether the image exists, whoever it belongs to. */
+  /** Whether the image exists, for any owner. */
   async hasImage(imageKey: string): Promise<boolean> {
     return (await this.#store.stat(imageKey)) !== undefined;
   }
@@ -155,7 +155,7 @@ export class CheckpointRepository {
     return name === undefined || checkpointMs(name) === undefined ? undefined : name;
   }
 
-  /** Updates `latest` to the head, after the head moved and before anyone is told. */
+  /** Updates `latest` to the head, after the head moved and before it is reported. */
   async writeLatest(sandboxId: string, name: string): Promise<void> {
     await this.#store.writeText(latestKey(sandboxId), name);
   }
@@ -171,7 +171,7 @@ export class CheckpointRepository {
     return { kept: dated.filter(stays), going: dated.filter((each) => !stays(each)) };
   }
 
-  /** How many bytes would be freed without these images, whoever they belong to. */
+  /** How many bytes would be freed without these images, for any owner. */
   async freedBytes(imageKeys: readonly string[], { signal }: CallOptions = {}): Promise<number> {
     return await freedBytes(this.#store, imageKeys, signal);
   }
@@ -191,8 +191,8 @@ export class CheckpointRepository {
   }
 
   /**
-   * Removes every image of a deleted sandbox, its unshared data keys, and packs that nobody else ever used. Its
-   * tombstone stays.
+   * Removes every image of a deleted sandbox, its unshared data keys, packs that nobody else ever used, and its
+   * timeline. Its tombstone stays.
    */
   async removeAll(sandboxId: string): Promise<void> {
     const folder = checkpointsFolder(sandboxId);
@@ -200,6 +200,7 @@ export class CheckpointRepository {
       await this.#store.deleteTree(folder);
     });
     await removeOwnPacks(this.#store, sandboxId, folder);
+    await this.#store.deleteTree(`timelines/${sandboxId}`);
   }
 
   async #imageKeys(sandboxId: string): Promise<readonly string[]> {

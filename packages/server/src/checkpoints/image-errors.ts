@@ -18,7 +18,7 @@ export function imageDamaged(
 
 /**
  * Images name the sandbox that they were saved from, in the encrypted and authenticated part if they are under a key:
- * the image of another sandbox is refused, whoever put it there.
+ * the image of another sandbox is always refused.
  */
 export function checkOrigin(
   { key, manifest }: { readonly key: string; readonly manifest: { readonly sandbox_id: string } },

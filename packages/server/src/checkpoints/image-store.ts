@@ -252,7 +252,7 @@ export class ImageStore {
       }
       return saved;
     } catch (error) {
-      // Whoever owns the name, an image without its packs must not exist.
+      // Whatever has the name, an image without its packs must not exist.
       throw (await this.#isNotThere(key, bytes)) ? error : new ImageMayBeThereError(key, { cause: error });
     }
   }
@@ -263,7 +263,7 @@ export class ImageStore {
     try {
       if ((await store.stat(key)) === undefined) return true;
       const stored = Buffer.concat(await Array.fromAsync(store.read(key)));
-      // A foreign image is not touched. One that reads back differently is not surely foreign.
+      // A foreign image is not touched. An image that reads back differently may be ours.
       if (!stored.equals(bytes)) return false;
       await store.delete(key);
       return true;

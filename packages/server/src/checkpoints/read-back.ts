@@ -16,7 +16,7 @@ export async function* summing(chunks: AsyncIterable<Uint8Array>, sum: Sum): Asy
   }
 }
 
-/** Throws unless the stored bytes are what was written. */
+/** Throws unless the stored bytes equal the written ones. */
 export async function readBack(
   store: ObjectStore,
   key: string,

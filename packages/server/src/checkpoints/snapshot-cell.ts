@@ -22,7 +22,7 @@ export interface ChangedCell<T> {
 
 /**
  * Changes a cell with any number of concurrent writers. A swap whose answer was lost may have been applied, and another
- * writer may have followed: the nonces tell.
+ * writer may have followed: the nonces show it.
  */
 export async function changeCell<T extends Nonced>(
   store: ObjectStore,

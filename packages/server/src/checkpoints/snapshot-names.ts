@@ -24,7 +24,7 @@ export class SnapshotNames {
     return record?.past.includes(id) === true ? "had" : "never";
   }
 
-  /** Gives the name to a snapshot, whoever has it; returns the previous holder. */
+  /** Gives the name to a snapshot, even if another has it; returns the previous holder. */
   async move(name: string, id: string): Promise<string | undefined> {
     const { before } = await this.#give(name, () => id);
     return before?.snapshot_id === id ? undefined : (before?.snapshot_id ?? undefined);

@@ -102,7 +102,7 @@ export class SnapshotRepository {
     }
   }
 
-  /** In no particular order. A damaged record does not hide the others; `onDamaged` is told. */
+  /** In no particular order. A damaged record does not hide the others; `onDamaged` is called. */
   async list(onDamaged?: (id: string, error: SandboxerError) => void): Promise<readonly StoredSnapshot[]> {
     const folders = await Array.fromAsync(this.#store.listFolders(SNAPSHOTS_FOLDER));
     const read = async (id: string): Promise<StoredSnapshot | undefined> =>

@@ -168,7 +168,7 @@ async function oldSnapshots(
 function whyOldStays(record: StoredSnapshot, survey: Survey): LeftReason | undefined {
   if (survey.neededSnapshots.has(record.id)) return "in use";
   if (!survey.complete) return "a head that cannot be read may name it";
-  // Only a server can tell its backend.
+  // Only a server can inform its backend.
   return record.image_sha256 === null ? "beyond retention, but kept by its provider" : undefined;
 }
 

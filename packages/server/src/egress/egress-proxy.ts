@@ -150,7 +150,7 @@ function answer(stream: Duplex, status: number, text: string): void {
   const body = `sandboxer: ${text}\n`;
   const head = `HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n`;
   stream.end(head + body);
-  // What the program still sends must not make the kernel drop the answer.
+  // Unread data of the program would make the kernel drop the answer.
   stream.resume();
   stream.once("end", () => stream.destroy());
   setTimeout(() => stream.destroy(), LINGER_MS).unref();

@@ -59,7 +59,7 @@ export class Egress {
     this.#judge = new NetworkJudge(policy);
   }
 
-  /** Of the policy that applies now. */
+  /** The judge of the current policy. */
   get judge(): NetworkJudge {
     return this.#judge;
   }

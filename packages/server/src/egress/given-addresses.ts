@@ -1,7 +1,7 @@
 const MAX_ADDRESSES = 4096;
 const MAX_NAMES = 8;
 
-/** The addresses that a sandbox was given for names: what a connection to one of them was meant for. */
+/** The addresses that a sandbox got for names: they show which name a connection is for. */
 export class GivenAddresses {
   /** The least recently given first. */
   readonly #names = new Map<string, readonly string[]>();

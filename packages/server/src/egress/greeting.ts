@@ -32,7 +32,7 @@ function readHttp(bytes: Buffer): Greeting {
   // Servers skip empty lines before a request.
   const text = bytes.toString("latin1").replace(/^[\r\n]+/, "");
   if (text === "") return { kind: "incomplete" };
-  // What cannot become a request line any more is another protocol.
+  // A text that cannot become a request line is another protocol.
   if (!/^[A-Za-z_-]{1,32}(?:[ \t]|$)/.test(text)) return { kind: "nameless" };
   const lineEnd = text.search(/[\r\n]/);
   if (lineEnd < 0) return { kind: "incomplete" };

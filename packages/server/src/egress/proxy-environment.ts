@@ -8,6 +8,6 @@ export function proxyEnvironment(port: number): Readonly<Record<string, string>>
   const url = `http://127.0.0.1:${port}`;
   const values = { HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: NOT_PROXIED };
   const lower = Object.entries(values).map(([name, value]) => [name.toLowerCase(), value]);
-  // Node's own fetch reads the variables only if it is told to.
+  // Node's own fetch reads the variables only if this one is set.
   return { ...values, ...Object.fromEntries(lower), NODE_USE_ENV_PROXY: "1" };
 }

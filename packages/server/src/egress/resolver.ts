@@ -14,7 +14,7 @@ export function nameserverResolver(nameservers: readonly string[] = []): Resolve
   const resolver = new promises.Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (nameservers.length > 0) resolver.setServers(nameservers);
   return async (name) => {
-    // RFC 6761: these names are this host, whatever a nameserver says.
+    // RFC 6761: these names are this host, whatever a nameserver answers.
     if (name === "localhost" || name.endsWith(".localhost")) return ["127.0.0.1"];
     const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
     // IPv4 first: many networks have IPv6 addresses and no way to them.

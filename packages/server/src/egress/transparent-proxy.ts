@@ -11,10 +11,10 @@ const MAX_STREAMS = 512;
 const NAME_MS = 3_000;
 
 /**
- * For programs in a network of their own, which know nothing of a proxy: their connections end here, and are made again
- * to the same address if the policy allows it for a name that the sandbox was given the address for, or for the address
- * itself. An address that nobody gave it, such as one that a program knows from before a restore, is allowed by the
- * name in the greeting of TLS or HTTP; then the connection goes to what that name stands for now.
+ * For programs in a network of their own, which know nothing of a proxy. Their connections end here, and are made again
+ * to the same address if the policy allows the address, or a name that the sandbox got the address for. An address that
+ * the sandbox did not get here, such as one that a program remembers from before a restore, is allowed by the name in
+ * the greeting of TLS or HTTP; the connection then goes to the current address of that name.
  */
 export class TransparentProxy {
   readonly #egress: Egress;
@@ -51,7 +51,7 @@ export class TransparentProxy {
       const greeted = await this.#greetedName(socket);
       if (greeted !== undefined) return this.#egress.dial({ host: greeted, port }, socket);
     }
-    // Refuses, and says so, if nothing allowed it.
+    // Reports a refusal if nothing allowed it.
     return this.#egress.dial({ host: allowed ?? names[0] ?? text, port, address: text }, socket);
   }
 

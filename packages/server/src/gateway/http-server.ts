@@ -1,17 +1,16 @@
-import { METHODS } from "node:http";
+import type { RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
-import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
-import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
 import type { InstanceCondition } from "../manager/ownership/peers.ts";
 import { keptAnswer } from "../support/kept-answer.ts";
-import { INSTANCE, PEER_HEADER, type PeerSecret, ringOf } from "./access/peer-secret.ts";
+import { INSTANCE, PEER_HEADER, ringOf } from "./access/peer-secret.ts";
 import { type Principal, requireScope } from "./access/principal.ts";
 import { consoleServer } from "./console/serve-console.ts";
-import { NEVER_RENDERED } from "./console/security-headers.ts";
 import { registerApi, type ApiOptions } from "./http/api.ts";
 import { sendError } from "./http/error-body.ts";
+import { fastifyApp } from "./http/fastify-app.ts";
 import { cutSlowBodies } from "./http/slow-bodies.ts";
 import { type McpEndpointOptions, registerMcp } from "./mcp/mcp-endpoint.ts";
 import type { E2bGateway } from "./e2b/e2b-gateway.ts";
@@ -32,8 +31,8 @@ export interface HttpServerOptions extends ApiOptions, McpEndpointOptions {
   readonly condition: () => InstanceCondition | undefined;
   /** Called for each failure that is answered with a 500, with only its route. */
   readonly onFailure: (error: unknown, request: { readonly method: string; readonly route: string }) => void;
-  /** The shared secret of the store's servers; undefined until it is known. */
-  readonly peerSecret: () => PeerSecret | undefined;
+  /** Creates the server for HTTPS; undefined: plain HTTP. */
+  readonly secureServer?: ((handler: RequestListener) => Server) | undefined;
   /** The time limits of request bodies. */
   readonly bodyTimeoutMs: number;
   /** Opens ports of sandboxes. */
@@ -46,49 +45,28 @@ export interface HttpServerOptions extends ApiOptions, McpEndpointOptions {
   readonly docsFolder: string;
 }
 
-const MAX_JSON_BYTES = 8 * 1024 * 1024;
-
-const MAX_PARAMETER_LENGTH = 256;
-
-/** Where requests for ports of sandboxes are led, whatever their path. Nothing else is there. */
-const PREVIEW_ROUTE = "/internal/preview";
-/** Methods that programs inside may use, besides those that Fastify knows. */
-const MORE_METHODS = METHODS.filter((method) => method !== "CONNECT" && method !== "QUERY");
+/** Where requests are led that previews or E2B's dialect answer, whatever their path. Nothing else is there. */
+const ELSEWHERE = "/internal/elsewhere";
 
 /** More frequent requests get the same result. */
 const KEEP_PROBE_MS = 3_000;
 
 /** The HTTP server: liveness, readiness, metrics, and the API. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const app = Fastify({
-    logger: false,
-    bodyLimit: MAX_JSON_BYTES,
-    forceCloseConnections: true,
-    // Otherwise a HEAD would do everything that its GET does, and follow events or output that nobody reads.
-    exposeHeadRoutes: false,
-    // Set here and not later, because Fastify would load its own compilers first. Its types know only those.
-    schemaController: {
-      compilersFactory: {
-        buildValidator: () => validatorCompiler as never,
-        buildSerializer: () => serializerCompiler as never,
-      },
-    },
-    routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
-    // A path that cannot be decoded, or has a part that is too long.
-    frameworkErrors: (error, _request, reply) => void sendError(error, reply.headers(NEVER_RENDERED)),
+  const { e2b, previews, secureServer } = options;
+  const app = fastifyApp({
+    ...(secureServer === undefined ? {} : { serverFactory: secureServer }),
     clientErrorHandler: refuseBadHttp,
     // Before anything is read from the path: the hosts of previews have neither the API nor the console.
-    rewriteUrl: (raw) => options.e2b?.rewrite(raw) ?? (options.previews.takes(raw) ? PREVIEW_ROUTE : (raw.url ?? "/")),
+    rewriteUrl: (raw) => (e2b?.takes(raw) === true || previews.takes(raw) ? ELSEWHERE : (raw.url ?? "/")),
   });
-  servePreviews(app, options.previews);
+  answerElsewhere(app, options);
   app.setErrorHandler((error, { method, routeOptions }, reply) => {
     const sent = sendError(error, reply);
     // The URL itself may contain a token.
     if (sent.statusCode === 500) options.onFailure(error, { method, route: routeOptions.url ?? "" });
     return sent;
   });
-  // Many responses contain data from sandboxes. The console, which is rendered, sets its own headers.
-  app.addHook("onRequest", async (_request, reply) => void reply.headers(NEVER_RENDERED));
   cutSlowBodies(app, options.bodyTimeoutMs);
   const { gate } = options;
   const admit = ({ raw }: FastifyRequest): Principal => gate.admit(gate.requestOf(raw));
@@ -129,7 +107,6 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   });
   void app.register(async (scope) => registerApi(scope, options));
   void app.register(async (scope) => registerMcp(scope, options));
-  options.e2b?.register(app);
   const { consoleFolder: folder, docsFolder } = options;
   const serveConsole = folder === undefined ? undefined : consoleServer({ folder, docsFolder, gate });
   app.setNotFoundHandler((request, reply) => {
@@ -144,20 +121,23 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   return app;
 }
 
-/** Their bodies are neither parsed nor limited. */
-function servePreviews(app: FastifyInstance, previews: HttpServerOptions["previews"]): void {
-  for (const method of MORE_METHODS) {
-    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
-  }
-  app.all(PREVIEW_ROUTE, {
+/** Nothing is read of the bodies of these requests here. */
+function answerElsewhere(app: FastifyInstance, { e2b, previews }: HttpServerOptions): void {
+  app.all(ELSEWHERE, {
     onRequest: async ({ raw, originalUrl }, reply) => {
       raw.url = originalUrl;
-      if (!previews.takes(raw)) return;
-      reply.hijack();
-      void previews.serve(raw, reply.raw);
+      if (e2b?.takes(raw) === true) {
+        const serve = await e2b.opened();
+        reply.hijack();
+        serve(raw, reply.raw);
+      } else if (previews.takes(raw)) {
+        reply.hijack();
+        void previews.serve(raw, reply.raw);
+      }
     },
     handler: (_request, reply) => reply.callNotFound(),
   });
+  app.addHook("onClose", async () => await e2b?.close());
 }
 
 /** Input that is not HTTP, or too slow; there is no request yet to answer. */

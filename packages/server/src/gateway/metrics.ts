@@ -17,6 +17,8 @@ export interface MetricsSources {
   readonly warm?: () => WarmPoolRecord | undefined;
   readonly atRisk: () => number;
   readonly integrity?: () => IntegrityFigures | undefined;
+  /** Absent: the server has no certificate. */
+  readonly certificateExpiresAtMs?: (() => number | undefined) | undefined;
 }
 
 /** The numbers of the process itself. Their timers and observers never end, so all servers of a process share them. */
@@ -117,6 +119,13 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
         }
       },
     });
+    const { certificateExpiresAtMs: expiresAtMs } = sources;
+    if (expiresAtMs !== undefined)
+      this.#gauge(
+        "sandboxer_certificate_expiry_timestamp_seconds",
+        "End of the validity of the TLS certificate in seconds since 1970; only on servers with --tls-cert.",
+        () => (expiresAtMs() ?? 0) / 1000,
+      );
     this.#gauge("sandboxer_sandboxes_at_risk", "Sandboxes on this server whose max_loss is not met.", sources.atRisk);
   }
 

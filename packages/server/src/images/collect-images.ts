@@ -38,7 +38,7 @@ export async function collectImages(
   return { removed, freedBytes };
 }
 
-/** What processes held that have ended, and pulls that they began. */
+/** Releases the images that ended processes held, and forgets pulls that they began. */
 function dropDead(images: Map<string, ImageEntry>, living: ReadonlySet<string>): void {
   for (const [digest, entry] of images) {
     const heldBy = entry.held_by.filter((id) => living.has(id));

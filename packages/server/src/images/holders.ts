@@ -23,7 +23,7 @@ export class Holders {
     await this.#lock;
   }
 
-  /** The ids of those who live. An id that is not among them is never used again. */
+  /** The ids of live servers. An id that is not among them is never used again. */
   async living(): Promise<ReadonlySet<string>> {
     const names = (await readdir(this.#folder).catch(undefinedIf("ENOENT"))) ?? [];
     const living = new Set<string>(this.#lock === undefined ? [] : [this.id]);

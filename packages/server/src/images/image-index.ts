@@ -10,7 +10,7 @@ const entrySchema = z.object({
   repository: z.string(),
   /** Lowest first. */
   diff_ids: z.array(z.string()),
-  /** Of all layers, unpacked. */
+  /** The unpacked size of all layers. */
   bytes: z.number(),
   defaults: imageDefaultsSchema,
   /** False while it is pulled. */

@@ -22,7 +22,7 @@ export interface ImageLibraryOptions {
   readonly registries: RegistryOptions;
   /** The registry of names without one. */
   readonly defaultRegistry: string;
-  /** Of all layers, unpacked; above it, the least recently used images that nobody uses are removed. */
+  /** The limit for all unpacked layers; above it, the least recently used images that nobody uses are removed. */
   readonly maxBytes: number;
   readonly limits?: Partial<ImageLimits>;
   /** Background work failed. */

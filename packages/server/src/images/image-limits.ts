@@ -1,9 +1,9 @@
-/** What an image may ask of this machine. Registries and images are not trusted. */
+/** The limits of an image on this machine. Registries and images are not trusted. */
 export interface ImageLimits {
-  /** Of a manifest, an index, and a config: they are read into memory. */
+  /** The size of a manifest, an index or a config: they are read into memory. */
   readonly documentBytes: number;
   readonly layers: number;
-  /** Of all layers together, unpacked. */
+  /** The unpacked size of all layers together. */
   readonly unpackedBytes: number;
   /** Files, folders and links of all layers together. */
   readonly entries: number;
@@ -11,7 +11,7 @@ export interface ImageLimits {
   readonly ratio: number;
   /** Small layers may have any ratio. */
   readonly freeBytes: number;
-  /** Of the image's variables together. */
+  /** The size of the image's variables together. */
   readonly environmentBytes: number;
 }
 

@@ -156,7 +156,7 @@ async function asLayout(
   return digest;
 }
 
-/** An OCI layout in a folder. What changes meanwhile is found by its digest when it is unpacked. */
+/** An OCI layout in a folder. A file that changes meanwhile is detected by its digest when it is unpacked. */
 class LayoutSource implements ArchiveSource {
   readonly names: readonly string[];
   readonly #folder: string;

@@ -39,7 +39,7 @@ const configSchema = z.looseObject({
   rootfs: z.looseObject({ diff_ids: z.array(z.string().regex(DIGEST)).nullable() }),
 });
 
-/** What the image says about the programs in it. */
+/** The image's defaults for its programs. */
 export const imageDefaultsSchema = z.object({
   env: z.record(z.string(), z.string()),
   user: z.string().optional(),
@@ -54,7 +54,7 @@ export interface ImageConfig {
   readonly defaults: ImageDefaults;
 }
 
-/** What a client accepts of a registry. */
+/** The media types that a client accepts from a registry. */
 export const MANIFEST_TYPES = [
   "application/vnd.oci.image.index.v1+json",
   "application/vnd.docker.distribution.manifest.list.v2+json",

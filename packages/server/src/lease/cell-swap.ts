@@ -21,9 +21,9 @@ export interface SwapRequest {
 
 /**
  * A swap whose outcome is always known. A conflict may be with our own write whose answer was lost, and an ambiguous
- * write may or may not be applied; reading again tells, by the nonce. A write that was not applied is repeated with the
- * same bytes: if the lost one still arrives, it and the repetition exclude each other by the version. Retries until the
- * store answers, or until the signal.
+ * write may or may not be applied; reading again shows it, by the nonce. A write that was not applied is repeated with
+ * the same bytes: if the lost one still arrives, it and the repetition exclude each other by the version. Retries until
+ * the store answers, or until the signal.
  */
 export async function settleSwap(store: ObjectStore, clock: Clock, request: SwapRequest): Promise<SettledSwap> {
   const { key, expected, body, signal } = request;

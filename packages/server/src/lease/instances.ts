@@ -1,15 +1,15 @@
 import { SandboxerError, type Head } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
-import { isStoreFailure } from "../support/record-damage.ts";
 import type { Clock } from "../support/clock.ts";
 import { Bell } from "./bell.ts";
 import type { Notice } from "./core/effects.ts";
 import { heldHead } from "./core/instance-state.ts";
+import { othersAlive } from "./core/others.ts";
 import type { Command } from "./core/messages.ts";
 import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
 import { LeaseRunner } from "./lease-runner.ts";
-import { decodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
-import type { Known, LivenessRecord } from "./liveness-record.ts";
+import { KnownRecords } from "./known-records.ts";
+import { decodeRecord, instanceKey, type Known } from "./liveness-record.ts";
 import { failureAsError } from "./ownership-errors.ts";
 
 export interface InstancesOptions {
@@ -78,6 +78,7 @@ export class Instances {
   readonly #options: InstancesOptions;
   readonly #runner: LeaseRunner;
   readonly #bell: Bell;
+  readonly #records: KnownRecords;
   readonly #tickets = new Map<number, Ticket>();
   readonly #listeners = new Set<OwnershipListener>();
   readonly #acknowledgements = new Map<number, () => void>();
@@ -96,6 +97,7 @@ export class Instances {
       onError,
     });
     this.#bell = new Bell(store, clock, this.#runner);
+    this.#records = new KnownRecords(store);
   }
 
   /** Registers this process; from then on it renews and watches until {@link close}. */
@@ -121,6 +123,16 @@ export class Instances {
     return this.#runner.frozenReason;
   }
 
+  /** The ids of the other live servers as this one has seen them at its last look. Reads nothing. */
+  get liveOthers(): readonly string[] {
+    return othersAlive(this.#runner.state.others);
+  }
+
+  /** Whether this server has seen that another one is dead. Reads nothing, and learns it a look later than the store. */
+  isKnownDead(instanceId: string): boolean {
+    return this.#runner.state.others.dead.has(instanceId);
+  }
+
   held(sandboxId: string): Head | undefined {
     return heldHead(this.#runner.state, sandboxId);
   }
@@ -140,14 +152,11 @@ export class Instances {
     return record === undefined || record.dead === true ? undefined : (record.url ?? undefined);
   }
 
-  /** Every server that has registered with the store. */
+  /** Every server that has registered with the store. A renewal changes nothing here: records are read once. */
   async servers(): Promise<readonly RegisteredServer[]> {
     const servers: RegisteredServer[] = [];
-    for await (const { key } of this.store.list(INSTANCES_FOLDER)) {
-      const instanceId = instanceIdOf(key);
-      const record = await readRecord(this.store, key);
-      if (record === undefined) continue;
-      const alive = record.dead !== true;
+    for (const [instanceId, record] of await this.#records.look()) {
+      const alive = record.dead !== true && !this.#runner.state.others.dead.has(instanceId);
       const { url = null, knows = [] } = record.dead === true ? {} : record;
       servers.push({ instanceId, url: url ?? undefined, alive, knows, here: instanceId === this.instanceId });
     }
@@ -281,17 +290,6 @@ export class Instances {
 
   #ringFor(ticket: number, owner: string, url: string | undefined, sandboxId: string): void {
     if (url !== undefined) void this.#options.ring?.(url, sandboxId).catch(() => {});
-    this.#bell.ring(owner, () => this.#tickets.get(ticket) !== undefined);
-  }
-}
-
-/** Undefined if there is none, or none that can be read. */
-async function readRecord(store: ObjectStore, key: string): Promise<LivenessRecord | undefined> {
-  try {
-    const cell = await store.readCell(key);
-    return cell === undefined ? undefined : decodeRecord(cell.body);
-  } catch (error) {
-    if (isStoreFailure(error)) throw error;
-    return undefined;
+    this.#bell.ring(owner, sandboxId, () => this.#tickets.get(ticket) !== undefined);
   }
 }

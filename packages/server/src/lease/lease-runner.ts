@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
+import { Places } from "../support/places.ts";
 import type { Effect, Notice } from "./core/effects.ts";
 import { step } from "./core/instance.ts";
 import { initialState, type InstanceState, isFrozenAt } from "./core/instance-state.ts";
@@ -26,11 +27,14 @@ export interface LeaseRunnerOptions {
 
 /** Time limit of a request about a sandbox; requests about liveness are repeated after a third of the ttl. */
 const SANDBOX_REQUEST_MS = 10_000;
+/** How many requests wait for an answer at once, besides the few that keep this server alive. */
+const REQUESTS_AT_ONCE = 190;
 
 /** Runs the core on a real store and clock: passes events in, and carries out the effects. */
 export class LeaseRunner {
   readonly #options: LeaseRunnerOptions;
   readonly #stop = new AbortController();
+  readonly #places = new Places(REQUESTS_AT_ONCE);
   #state: InstanceState;
 
   constructor(options: LeaseRunnerOptions) {
@@ -87,7 +91,7 @@ export class LeaseRunner {
       case "timer":
         return void this.#wait(effect);
       case "request":
-        return void this.#ask(effect);
+        return void (mayWait(effect) ? this.#places.run(() => this.#ask(effect)) : this.#ask(effect));
     }
   }
 
@@ -96,23 +100,41 @@ export class LeaseRunner {
     this.tell({ kind: "timer", to: from });
   }
 
-  async #ask({ from, request }: Effect & { kind: "request" }): Promise<void> {
+  async #ask(effect: RequestEffect): Promise<void> {
+    if (this.stopped) return;
+    const { from, request } = effect;
     const { clock, store, settings, onError } = this.#options;
-    const isOwn = from.part === "self" || from.part === "others";
-    const timeoutMs = isOwn ? Math.min(settings.renewMs, SANDBOX_REQUEST_MS) : SANDBOX_REQUEST_MS;
+    const timeoutMs = isOwn(effect) ? Math.min(settings.renewMs, SANDBOX_REQUEST_MS) : SANDBOX_REQUEST_MS;
     const answered = new AbortController();
     const silence = clock.sleep(timeoutMs, AbortSignal.any([answered.signal, this.#stop.signal]));
-    const reply: Reply = await Promise.race([
+    const reply: Reply | undefined = await Promise.race([
       performRequest(store, request),
       silence.then(
         () => replyOfSilence(request),
-        () => replyOfSilence(request),
+        () => undefined,
       ),
     ]);
-    answered.abort();
-    if (isOwn && reply.outcome === "failed" && !this.stopped) onError(reply.error);
+    answered.abort(ANSWERED);
+    // Nothing happens any more.
+    if (reply === undefined) return;
+    if (isOwn(effect) && reply.outcome === "failed" && !this.stopped) onError(reply.error);
     this.tell({ kind: "reply", to: from, reply });
   }
+}
+
+/** Costs less than an error with a stack for each request. */
+const ANSWERED = new Error("The store has answered.");
+
+type RequestEffect = Effect & { kind: "request" };
+
+/** Whether it is about the liveness of this server or of others. */
+function isOwn({ from }: RequestEffect): boolean {
+  return from.part === "self" || from.part === "others";
+}
+
+/** Thousands of these may come at once: looks at sandboxes, and the first looks at other servers. */
+function mayWait({ from, request }: RequestEffect): boolean {
+  return from.part === "sandbox" || (from.part === "others" && request.kind === "read-record");
 }
 
 /** Why an instance is frozen, for people; undefined: it is not. */

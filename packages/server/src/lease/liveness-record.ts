@@ -58,6 +58,14 @@ export function deadRecord(by: string, nonce: string = randomUUID()): LivenessRe
   return { format: 1, dead: true, by, nonce };
 }
 
+/** Numbers in a record may get a digit more between two lists. */
+const DIGITS = 3;
+
+/** Whether a listed record may say dead now: from one list to the next, the size of a live one hardly changes. */
+export function mayHaveDied(sizeBefore: number, sizeBytes: number): boolean {
+  return Math.abs(sizeBytes - sizeBefore) > DIGITS;
+}
+
 export function encodeRecord(record: LivenessRecord): Uint8Array {
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }

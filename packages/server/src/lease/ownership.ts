@@ -162,6 +162,12 @@ export class Ownership {
     return await this.instances.order(sandboxId, { kind: "destroy", handoffTimeoutMs }, options);
   }
 
+  /** Whether a server is dead: its record says so or is missing, or its process of this machine has ended. */
+  async isDead(instanceId: string): Promise<boolean> {
+    await this.#buryIfGone(instanceId);
+    return await this.instances.isDead(instanceId);
+  }
+
   async #buryIfGone(owner: string | null | undefined): Promise<void> {
     if (owner == null || owner === this.instanceId || this.#isGone === undefined) return;
     if (await this.#isGone(owner)) await this.instances.markDead(owner);

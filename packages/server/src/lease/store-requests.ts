@@ -2,7 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { AmbiguousWriteError, type ObjectStore } from "../store/store.ts";
 import { isStoreFailure } from "../support/record-damage.ts";
 import type { StoreRequest } from "./core/effects.ts";
-import type { Reply } from "./core/messages.ts";
+import type { ListedRecord, Reply } from "./core/messages.ts";
 import { encodeHead } from "./head-codec.ts";
 import { decodeRecord, encodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
 import { headKey, readStoredRecord } from "./stored-head.ts";
@@ -57,9 +57,10 @@ async function perform(store: ObjectStore, request: StoreRequest): Promise<Reply
       return (await Promise.all([swap, confirmed(store)]))[0];
     }
     case "list-records": {
-      const instanceIds: string[] = [];
-      for await (const key of store.listCells(INSTANCES_FOLDER)) instanceIds.push(instanceIdOf(key));
-      return { outcome: "list", instanceIds };
+      const records: ListedRecord[] = [];
+      for await (const { key, mark, sizeBytes } of store.listMarks(INSTANCES_FOLDER))
+        records.push({ instanceId: instanceIdOf(key), mark, sizeBytes });
+      return { outcome: "list", records };
     }
   }
 }

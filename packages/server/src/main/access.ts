@@ -1,14 +1,15 @@
 import type { Logger } from "pino";
 import { keyFilePath } from "../gateway/access/key-file.ts";
-import { openAccess, type Access } from "../gateway/access/open-access.ts";
+import { openAccess, type Access, type Fleet } from "../gateway/access/open-access.ts";
 import { systemClock } from "../support/clock.ts";
 import { isLoopback, type ServerConfig } from "./config.ts";
 
 /** Opens access control, and logs warnings about it. */
-export function openServerAccess(config: ServerConfig, log: Logger): Access {
+export function openServerAccess(config: ServerConfig, log: Logger, fleet: () => Fleet | undefined): Access {
   const { host, dataDirectory } = config;
   const loopbackOnly = isLoopback(host);
-  const access = openAccess({ ...config, keyFile: keyFilePath(dataDirectory), loopbackOnly, clock: systemClock, log });
+  const keyFile = keyFilePath(dataDirectory);
+  const access = openAccess({ ...config, keyFile, loopbackOnly, fleet, clock: systemClock, log });
   if (access.gate.authenticator.open) {
     log.warn(
       `There are no keys: every program on this machine can use the server, which listens only on ${host}. ` +

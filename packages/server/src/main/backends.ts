@@ -43,7 +43,7 @@ export interface DockerDefaults {
   readonly heartbeatMs: number;
 }
 
-/** Background work failed. */
+/** Called when background work failed. */
 type OnProblem = (message: string, error: unknown) => void;
 
 export async function prepareBackend(

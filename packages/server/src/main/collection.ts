@@ -1,19 +1,26 @@
 import type { Logger } from "pino";
 import type { ImageStore } from "../checkpoints/image-store.ts";
 import { BackgroundCollection } from "../collection/background-collection.ts";
+import type { CollectorSeat } from "../collection/collector-seat.ts";
 import { damagedIn } from "../collection/garbage.ts";
 import type { EventLog } from "../manager/observing/events/event-log.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 
+interface CollectedParts {
+  readonly store: ObjectStore;
+  readonly images: ImageStore | undefined;
+  readonly seat: CollectorSeat;
+}
+
 /**
- * Undefined if collection is off. Local copies of data that others removed from the store are removed too, at the start
- * and each time.
+ * Undefined if collection is off. Each server also removes its local copies of data that others removed from the store:
+ * at the start, and whenever a collection is due, whichever server carries it out.
  */
 export function startCollection(
   { collectEveryMs }: ServerConfig,
-  { store, images }: { readonly store: ObjectStore; readonly images: ImageStore | undefined },
+  { store, images, seat }: CollectedParts,
   events: EventLog,
   log: Logger,
 ): BackgroundCollection | undefined {
@@ -28,9 +35,10 @@ export function startCollection(
     store,
     clock: systemClock,
     everyMs: collectEveryMs,
+    seat,
+    onDue: forgetCopies,
     onCollected: (findings) => {
       const { garbage, left } = findings;
-      forgetCopies();
       const bytes = garbage.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
       if (garbage.length > 0) log.info({ removed: garbage.length, bytes }, "removed garbage from the store");
       const damaged = damagedIn(findings);

@@ -21,6 +21,9 @@ import { MAX_RESOURCES_HINT, parseMaxResources, parseTotalMemory, TOTAL_MEMORY_H
 export const configSchema = z.object({
   host: z.string().trim().min(1),
   port: integer(0, 65_535),
+  tlsCert: path().optional(),
+  tlsKey: path().optional(),
+  peerCa: path().optional(),
   advertiseUrl: httpUrl("http://10.0.0.7:8080")
     .transform((text) => text.replace(/\/+$/, ""))
     .optional(),
@@ -93,6 +96,7 @@ export const configSchema = z.object({
   maxSandboxes: integer(1, 1_000_000),
   maxResources: parsed(parseMaxResources, MAX_RESOURCES_HINT),
   maxTotalMemory: parsed(parseTotalMemory, TOTAL_MEMORY_HINT),
+  maxTotalCpus: integer(1, 1_000_000).optional(),
   warmPoolMax: integer(0, 1_000),
   maxClients: integer(1, 1_000_000),
   maxClientsPerAddress: integer(0, 1_000_000).optional(),

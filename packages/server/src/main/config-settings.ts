@@ -10,6 +10,19 @@ export const SETTINGS = {
   port: setting("--port <P>", "PORT", "port to listen on; 0 picks a free one (default 8080)", {
     ownEnvironment: "SANDBOXER_PORT",
   }),
+  tlsCert: setting(
+    "--tls-cert <PATH>",
+    "SANDBOXER_TLS_CERT",
+    "serve HTTPS with this certificate chain in PEM; read again when it changes (default: HTTP)",
+    { path: true },
+  ),
+  tlsKey: setting("--tls-key <PATH>", "SANDBOXER_TLS_KEY", "private key of --tls-cert, in PEM", { path: true }),
+  peerCa: setting(
+    "--peer-ca <PATH>",
+    "SANDBOXER_PEER_CA",
+    "call other servers over HTTPS only, with certificates of these authorities in PEM (default: HTTP, or HTTPS with Node's authorities)",
+    { path: true },
+  ),
   store: setting(
     "--store <URL>",
     "CHECKPOINT_AND_RESTORE_PATH",
@@ -32,7 +45,7 @@ export const SETTINGS = {
   maxPreviews: setting(
     "--max-previews <N>",
     "SANDBOXER_MAX_PREVIEWS",
-    "maximum number of open requests to ports; one sandbox may have a quarter (default 1000)",
+    "maximum number of open requests to ports; one sandbox may have a quarter, one address half (default 1000)",
   ),
   maxWakes: setting(
     "--max-wakes <N>",
@@ -297,6 +310,11 @@ export const SETTINGS = {
     "--max-total-memory <SIZE>",
     "SANDBOXER_MAX_TOTAL_MEMORY",
     "memory limit of all sandboxes together: 20g, or 90% of the machine (default 90%)",
+  ),
+  maxTotalCpus: setting(
+    "--max-total-cpus <N>",
+    "SANDBOXER_MAX_TOTAL_CPUS",
+    "CPUs that all sandboxes may request together (default: no limit)",
   ),
   warmPoolMax: setting(
     "--warm-pool-max <N>",

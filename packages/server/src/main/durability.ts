@@ -14,6 +14,7 @@ import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
 import { type Fate, forgetDeadInstances, isInstanceGone } from "../backends/instance-folder.ts";
 import { PeerSecret } from "../gateway/access/peer-secret.ts";
+import type { SharedState } from "../gateway/http/handlers/index.ts";
 import { Instances } from "../lease/instances.ts";
 import { KeyClaims } from "../lease/key-claims.ts";
 import { Ownership } from "../lease/ownership.ts";
@@ -24,6 +25,7 @@ import { DirectoryStore } from "../store/directory/directory-store.ts";
 import { KnownStores } from "../store/known-stores.ts";
 import { openStore } from "../store/open-store.ts";
 import { openPeerSecret } from "../store/peer-secret.ts";
+import { SharedRecords } from "../store/shared-records.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import { keptAnswer } from "../support/kept-answer.ts";
@@ -49,6 +51,10 @@ export interface Durability {
   readonly durable: DurableStore;
   readonly instances: Instances;
   readonly peerSecret: PeerSecret;
+  /** Undefined without a configured store. */
+  readonly records: SharedRecords | undefined;
+  /** How many live servers share the store, this one included. */
+  readonly servers: () => number;
   /** Dead servers of this machine; the store says so by now. */
   readonly dead: readonly string[];
 }
@@ -62,7 +68,7 @@ export async function openDurability(
   secrets: SecretResolver,
   url: string | undefined,
   log: Logger,
-  onFenced: (error: SandboxerError) => void,
+  { onFenced, peerCa }: { onFenced: (error: SandboxerError) => void; peerCa?: () => string | undefined },
 ): Promise<Durability> {
   const saves = config.store !== undefined;
   const masters = saves ? masterKeysOf(config, secrets) : undefined;
@@ -75,16 +81,18 @@ export async function openDurability(
           mustExist: config.requireStore,
         });
   await opened.probe();
-  const store =
-    masters === undefined ? opened : (await sealedStore(opened, config, masters, (message) => log.warn(message))).store;
-  const peerSecret = new PeerSecret(await peerSecretOf(opened, log));
+  const { store, keys: ownKeys } =
+    masters === undefined
+      ? { store: opened, keys: [] }
+      : await sealedStore(opened, config, masters, (message) => log.warn(message));
+  const peerSecret = new PeerSecret(await peerSecretOf(opened, log), ownKeys);
   const instances = await Instances.register({
     store,
     clock: systemClock,
     ttlMs: saves ? config.leaseTtlMs : REGISTRY_TTL_MS,
     ...(saves ? {} : { settings: REGISTRY_LEASE }),
     url: url ?? null,
-    ring: ringOver(peerSecret, log),
+    ring: ringOver(peerSecret, log, peerCa),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a lease renewal or read"),
   });
@@ -118,7 +126,16 @@ export async function openDurability(
     ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),
     retention: retentionOf(config),
   };
-  return { durable, instances, peerSecret, dead };
+  const records = saves ? new SharedRecords(store, systemClock) : undefined;
+  return { durable, instances, peerSecret, records, servers: () => 1 + instances.liveOthers.length, dead };
+}
+
+/** State that the servers of a store share, besides sandboxes; undefined without a configured store. */
+export function sharedState({ records, peerSecret }: Durability, log: Logger): SharedState | undefined {
+  if (records === undefined) return undefined;
+  const onFailure = (error: unknown): void =>
+    log.warn({ err: error }, "a record for the other servers of the store could not be written");
+  return { records, secret: peerSecret, onFailure };
 }
 
 /** Without the shared secret a server still works; the others only notice its requests a little later. */

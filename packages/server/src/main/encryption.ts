@@ -1,7 +1,7 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import { keyUnavailable } from "../checkpoints/keys/key-errors.ts";
 import { MasterKey } from "../checkpoints/keys/master-key.ts";
-import type { MasterKeys } from "../checkpoints/keys/master-keys.ts";
+import { readableKeys, type MasterKeys } from "../checkpoints/keys/master-keys.ts";
 import { RecordSeals } from "../seals/record-seals.ts";
 import { withSeals } from "../seals/sealed-store.ts";
 import type { ObjectStore } from "../store/store.ts";
@@ -30,20 +30,28 @@ export function masterKeysOf(
   };
 }
 
+interface SealedStore {
+  readonly store: ObjectStore;
+  readonly seals: RecordSeals | undefined;
+  /** The server's encryption keys, the current one first. */
+  readonly keys: readonly MasterKey[];
+}
+
 /** Wraps a store so that its records are sealed, if there is a key. Throws if seals are required and there is none. */
 export async function sealedStore(
   store: ObjectStore,
   { requireSealed: required }: Pick<ServerConfig, "requireSealed">,
   masters: MasterKeys,
   warn: (message: string) => void,
-): Promise<{ readonly store: ObjectStore; readonly seals: RecordSeals | undefined }> {
-  const seals = await RecordSeals.open(masters, (name) => warn(`The encryption key ${name} cannot be read.`));
+): Promise<SealedStore> {
+  const keys = await readableKeys(masters, (name) => warn(`The encryption key ${name} cannot be read.`));
+  const seals = RecordSeals.with(keys);
   if (required && seals === undefined) {
     throw new SandboxerError("bad_request", "--require-sealed needs an encryption key.", {
       hint: "Set it with --encryption-key; records are sealed with it.",
     });
   }
-  return { store: withSeals(store, { seals, required }), seals };
+  return { store: withSeals(store, { seals, required }), seals, keys };
 }
 
 /** A server that must encrypt and cannot must not start. */

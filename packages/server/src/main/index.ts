@@ -7,6 +7,7 @@ import { createService } from "../gateway/http/handlers/index.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
 import { type FateOf, InstanceFolder, type OpenedBackend } from "../backends/instance-folder.ts";
 import type { BackgroundCollection } from "../collection/background-collection.ts";
+import { CollectorSeat } from "../collection/collector-seat.ts";
 import { E2bGateway } from "../gateway/e2b/e2b-gateway.ts";
 import { e2bPreviewRules } from "../gateway/e2b/preview-rules.ts";
 import { E2bServices } from "../gateway/e2b/e2b-services.ts";
@@ -28,7 +29,7 @@ import { openServerAccess } from "./access.ts";
 import { prepareBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { startCollection } from "./collection.ts";
-import { fateOf, meetStoredSandboxes, openDurability, type Durability } from "./durability.ts";
+import { fateOf, meetStoredSandboxes, openDurability, sharedState, type Durability } from "./durability.ts";
 import { installationId } from "./installation.ts";
 import { createObserver, openLog } from "./log.ts";
 import { mcpAnswerer } from "./mcp.ts";
@@ -38,6 +39,7 @@ import { assembleBackends } from "./providers.ts";
 import { resourceLimits } from "./resource-limits.ts";
 import { scrubSettings } from "./scrub-settings.ts";
 import { openSecrets, secretsForSandboxes } from "./secrets.ts";
+import { openTls } from "./tls.ts";
 import packageFile from "../../package.json" with { type: "json" };
 
 export interface RunningServer {
@@ -66,11 +68,12 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   const log = openLog(config);
   const profiles = await openProfiles(config);
   log.info({ configFile: config.configFile, profiles: profiles.list().length }, "configured");
-  const { gate, audit } = openServerAccess(config, log);
-  const secrets = openSecrets(config, (message) => log.warn(message));
-  const prepared = await prepareBackend(config, secrets, hooks.report, (message, error) =>
-    log.warn({ error: error instanceof Error ? error.message : String(error) }, message),
-  );
+  const tls = await openTls(config, log);
+  const { server: secure } = tls;
+  const secureServer =
+    secure === undefined
+      ? undefined
+      : (await import("../gateway/tls/secure-server.ts")).secureServer.bind(undefined, secure);
   const parts: {
     manager?: SandboxManager;
     service?: Service;
@@ -81,8 +84,17 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     mark?: InstanceFolder;
     collection?: BackgroundCollection | undefined;
   } = {};
+  const { gate, audit } = openServerAccess(config, log, () => parts.durability);
+  const secrets = openSecrets(config, (message) => log.warn(message));
+  const prepared = await prepareBackend(config, secrets, hooks.report, (message, error) =>
+    log.warn({ error: error instanceof Error ? error.message : String(error) }, message),
+  );
 
-  const addresses = new PreviewAddresses({ domain: config.previewDomain, ownPort: () => portOf(app, config) });
+  const addresses = new PreviewAddresses({
+    domain: config.previewDomain,
+    ownPort: () => portOf(app, config),
+    isSecure: secure !== undefined,
+  });
   const links = new SignedLinks(() => parts.durability?.peerSecret);
   const e2bServices = new E2bServices({
     gate,
@@ -90,6 +102,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     addresses,
     manager: () => parts.manager,
     peerSecret: () => parts.durability?.peerSecret,
+    shared: () => parts.service,
     log,
   });
   const previews = new Previews({
@@ -115,6 +128,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     }),
     peerSecret: () => parts.durability?.peerSecret,
     bodyTimeoutMs: config.bodyTimeoutMs,
+    secureServer,
     condition: () => parts.manager?.condition(),
     onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
     onFailure: (error, request) => log.error({ ...request, err: error }, "a request failed"),
@@ -134,6 +148,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     audit,
     previews,
     manager: () => parts.manager,
+    peerSecret: () => parts.durability?.peerSecret,
     log,
   });
   const metrics: Metrics = new Metrics({
@@ -144,6 +159,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     warm: () => parts.manager?.warmPool(),
     atRisk: () => parts.manager?.atRisk() ?? 0,
     integrity: () => parts.manager?.integrity.figures,
+    certificateExpiresAtMs: secure === undefined ? undefined : tls.expiresAtMs,
   });
   const url = await listen(app, config);
   const advertised = advertisedUrl(config, url);
@@ -155,13 +171,18 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     };
     // The registry belongs to this machine: whatever the address, this server is reachable there.
     const reachedAt = config.store === undefined ? (advertised ?? url) : advertised;
-    const durability = await openDurability(config, secrets, reachedAt, log, onFenced);
+    const durability = await openDurability(config, secrets, reachedAt, log, { onFenced, peerCa: tls.peerCa });
     parts.durability = durability;
     const { instances } = durability;
     if (config.store !== undefined) {
       if (advertised === undefined)
         log.warn(
           "Other servers of the store do not know the address of this one, so nothing can be handed off to it. Set --advertise-url.",
+        );
+      const problem = advertised === undefined ? undefined : tls.nameProblem(advertised);
+      if (problem !== undefined)
+        log.warn(
+          `Other servers of the store cannot call this one at ${advertised}: ${problem}. Set --advertise-url to a name of the certificate.`,
         );
       log.info("store opened");
     }
@@ -192,7 +213,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       secrets: secretsForSandboxes(config, secrets),
       durable: durability.durable,
       ...(advertised === undefined ? {} : { url: advertised }),
-      peers: httpPeers(durability.peerSecret),
+      peers: httpPeers(durability.peerSecret, tls.peerCa),
+      peerCa: tls.peerCa,
       clock: systemClock,
       observer: createObserver(log, () => metrics),
       workDirectory,
@@ -213,7 +235,12 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     parts.manager.publishLeftBehind();
     if (config.store !== undefined) {
       const { durable } = durability;
-      const saved = { store: instances.store, images: durable.integrity?.images };
+      const { ownership } = durable;
+      const seat = new CollectorSeat(instances.store, {
+        me: () => ownership.instanceId,
+        isDead: async (instanceId) => await ownership.isDead(instanceId),
+      });
+      const saved = { store: instances.store, images: durable.integrity?.images, seat };
       parts.collection = startCollection(config, saved, parts.manager.events, log);
     }
     parts.service = createService(parts.manager, {
@@ -222,6 +249,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       maxClients: config.maxClients,
       addresses,
       links,
+      shared: sharedState(durability, log),
     });
   } catch (error) {
     await end();
@@ -241,6 +269,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     await parts.durability?.instances.close();
     await parts.mark?.close();
     await app.close();
+    tls.close();
     return unsaved;
   }
 
@@ -275,7 +304,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   };
 }
 
-async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: ServerConfig): Promise<string> {
+async function listen(
+  app: ReturnType<typeof createHttpServer>,
+  { host, port, tlsCert }: ServerConfig,
+): Promise<string> {
   try {
     await app.listen({ host, port });
   } catch (error) {
@@ -284,7 +316,8 @@ async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: 
       hint: "Choose another with --port, or --port 0 for a free one.",
     });
   }
-  return `http://${host.includes(":") ? `[${host.replace(/[[\]]/g, "")}]` : host}:${portOf(app, { port })}`;
+  const scheme = tlsCert === undefined ? "http" : "https";
+  return `${scheme}://${host.includes(":") ? `[${host.replace(/[[\]]/g, "")}]` : host}:${portOf(app, { port })}`;
 }
 
 function portOf(app: ReturnType<typeof createHttpServer>, { port }: Pick<ServerConfig, "port">): number {

@@ -1,7 +1,9 @@
+import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
 import { ERRORS, errorBodySchema, parseObject, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import { z } from "zod";
 import { INSTANCE, PEER_HEADER, type PeerSecret, ringOf } from "../gateway/access/peer-secret.ts";
+import { type PassedRequest, requestOtherServer } from "../gateway/relay/other-server-request.ts";
 import { readText } from "../gateway/relay/read-text.ts";
 import type { Peers } from "../manager/ownership/peers.ts";
 
@@ -18,32 +20,43 @@ const conditionSchema = z.object({
   instance_id: z.string().max(128).nullable(),
   frozen: z.boolean().nullable(),
   frozen_reason: z.string().max(2000).nullable(),
+  room: z
+    .object({
+      places: z.number().nonnegative(),
+      memory_bytes: z.number().nonnegative().nullable(),
+      cpus: z.number().nonnegative().nullable(),
+    })
+    .optional(),
 });
 
+/** The authorities that certificates of other servers must come from, in PEM; undefined: Node's, or plain HTTP. */
+type PeerCa = () => string | undefined;
+
 /** Calls other servers of the same store over HTTP, with the caller's own key. */
-export function httpPeers(secret: PeerSecret): Peers {
+export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
   return {
     async resume(url, sandboxId, { authorization }) {
-      const target = new URL(`v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`, `${url}/`);
-      const response = await fetch(target, {
+      const answer = await ask(url, peerCa, {
         method: "POST",
+        path: `/v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`,
         headers: authorization === undefined ? {} : { authorization },
-        redirect: "error",
-        signal: AbortSignal.timeout(RESUME_MS),
+        limitMs: RESUME_MS,
       }).catch((error: unknown) => {
         throw new SandboxerError("server_unreachable", `The server ${url} cannot be reached.`, { cause: error });
       });
-      if (!response.ok) throw await refusalOf(url, response);
-      await response.body?.cancel();
+      if (answer.statusCode !== 200) throw await refusalOf(url, answer);
+      answer.destroy();
     },
     async condition(url) {
       try {
-        const response = await fetch(new URL("internal/instance", `${url}/`), {
-          headers: { [PEER_HEADER]: secret.proofOf(INSTANCE) },
-          redirect: "error",
-          signal: AbortSignal.timeout(CONDITION_MS),
+        const headers = { [PEER_HEADER]: secret.proofOf(INSTANCE) };
+        const answer = await ask(url, peerCa, {
+          method: "GET",
+          path: "/internal/instance",
+          headers,
+          limitMs: CONDITION_MS,
         });
-        return conditionSchema.safeParse(await objectOf(response)).data;
+        return conditionSchema.safeParse(await objectOf(answer)).data;
       } catch {
         return undefined;
       }
@@ -51,18 +64,39 @@ export function httpPeers(secret: PeerSecret): Peers {
   };
 }
 
-async function refusalOf(url: string, response: Response): Promise<SandboxerError> {
-  const body = errorBodySchema.safeParse(await objectOf(response).catch(() => undefined));
-  if (!body.success) return new SandboxerError("internal", `The server ${url} answered with ${response.status}.`);
+interface Question extends PassedRequest {
+  /** Until the head of the response, and then for its body. */
+  readonly limitMs: number;
+}
+
+/** Nothing is sent before the other server has shown its certificate, if there must be one. */
+async function ask(
+  url: string,
+  peerCa: PeerCa | undefined,
+  { limitMs, ...passed }: Question,
+): Promise<IncomingMessage> {
+  const { request, answer } = requestOtherServer({ instanceId: "", url, ca: peerCa?.() }, passed);
+  const timer = setTimeout(() => request.destroy(new Error("no answer in time")), limitMs);
+  request.once("close", () => clearTimeout(timer));
+  request.end();
+  return await answer();
+}
+
+async function refusalOf(url: string, answer: IncomingMessage): Promise<SandboxerError> {
+  const body = errorBodySchema.safeParse(await objectOf(answer).catch(() => undefined));
+  if (!body.success) return new SandboxerError("internal", `The server ${url} answered with ${answer.statusCode}.`);
   const { code, message, hint, details } = body.data.error;
   const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "internal";
   return new SandboxerError(known, `${url}: ${message}`, { hint, details });
 }
 
 /** The server may be a stranger: its address comes from the store. */
-async function objectOf(response: Response): Promise<unknown> {
-  if (response.body === null) return undefined;
-  return parseObject(await readText(response.body, { maxBytes: MAX_ANSWER_BYTES }));
+async function objectOf(answer: IncomingMessage): Promise<unknown> {
+  try {
+    return parseObject(await readText(answer, { maxBytes: MAX_ANSWER_BYTES }));
+  } finally {
+    answer.destroy();
+  }
 }
 
 const RING_MS = 2000;
@@ -74,13 +108,13 @@ const RING_MS = 2000;
 export function ringOver(
   secret: PeerSecret,
   log: Pick<Logger, "debug">,
+  peerCa?: PeerCa,
 ): (url: string, sandboxId: string) => Promise<void> {
   return async (url, sandboxId) => {
     try {
-      const target = new URL(`internal/ring/${encodeURIComponent(sandboxId)}`, `${url}/`);
+      const path = `/internal/ring/${encodeURIComponent(sandboxId)}`;
       const headers = { [PEER_HEADER]: secret.proofOf(ringOf(sandboxId)) };
-      const signal = AbortSignal.timeout(RING_MS);
-      await (await fetch(target, { method: "POST", headers, redirect: "error", signal })).body?.cancel();
+      (await ask(url, peerCa, { method: "POST", path, headers, limitMs: RING_MS })).destroy();
     } catch (error) {
       log.debug({ url, err: error }, "another server could not be notified");
     }

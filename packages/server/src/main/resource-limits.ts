@@ -10,7 +10,12 @@ const MAX_PROCESSES = 4096;
 /** The share of the machine's memory for sandboxes; the rest is for the server, gVisor's own processes and the host. */
 const SANDBOXES_SHARE = 0.9;
 
-export function resourceLimits({ maxResources, maxTotalMemory, dataDirectory }: ServerConfig): ResourceLimits {
+export function resourceLimits({
+  maxResources,
+  maxTotalMemory,
+  maxTotalCpus: totalCpus,
+  dataDirectory,
+}: ServerConfig): ResourceLimits {
   const diskBytes = volumeBytes(dataDirectory);
   const machine: MaxResources = {
     memoryBytes: machineMemory(),
@@ -18,7 +23,8 @@ export function resourceLimits({ maxResources, maxTotalMemory, dataDirectory }: 
     processes: MAX_PROCESSES,
     ...(diskBytes === undefined ? {} : { diskBytes }),
   };
-  return { everywhere: maxResources, here: { ...machine, ...maxResources }, totalMemoryBytes: maxTotalMemory };
+  const here = { ...machine, ...maxResources };
+  return { everywhere: maxResources, here, totalMemoryBytes: maxTotalMemory, totalCpus };
 }
 
 /** The common limit of all gVisor sandboxes. More may be reserved, but never used. */

@@ -17,15 +17,18 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/serial-queue.ts";
 import { unlessAborted } from "../support/unless-aborted.ts";
+import type { Room } from "./ownership/peers.ts";
 import { RecentHandoffs } from "./ownership/recent-handoffs.ts";
 import { OutputBudget } from "./processes/output-budget.ts";
 import { Proofs } from "./saving/proofs.ts";
 import type { DurableStore } from "./durable-store.ts";
+import { StoredTimelines } from "./observing/events/stored-timeline.ts";
+import { Timelines } from "./observing/events/timelines.ts";
 import { EventLog } from "./observing/events/event-log.ts";
 import { ExecutionEvents } from "./observing/events/execution-events.ts";
 import { RefusalLog } from "./network/refusal-log.ts";
 import type { Peers } from "./ownership/peers.ts";
-import { checkMaximum, checkMemory, type ResourceLimits } from "./resource-limits.ts";
+import { type Asking, checkFree, checkMaximum, freeResources, type ResourceLimits } from "./resource-limits.ts";
 import type { ScrubSettings } from "./observing/integrity/integrity-context.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
 import type { Observer } from "./observing/observer.ts";
@@ -52,6 +55,8 @@ export interface ManagerOptions {
   readonly durable: DurableStore;
   /** The URL at which this server can be reached. */
   readonly url?: string;
+  /** The authorities that certificates of other servers must come from, in PEM; undefined: Node's, or plain HTTP. */
+  readonly peerCa?: () => string | undefined;
   /** The other servers of the store; absent: none can be called. */
   readonly peers?: Peers;
   readonly clock: Clock;
@@ -70,7 +75,7 @@ export interface ManagerOptions {
   readonly defaultMaxLoss?: MaxLoss | undefined;
   /** The policy of sandboxes that do not set it; absent: none. */
   readonly defaultNetwork?: NetworkPolicy;
-  /** What sandboxes may reach; absent: everything but private addresses. */
+  /** The destinations that sandboxes may reach; absent: everything but private addresses. */
   readonly outside?: Outside;
   /** Whether each snapshot that is taken here is test-restored; absent: no. */
   readonly proveSnapshots?: boolean;
@@ -103,6 +108,8 @@ export class ManagerContext {
   /** Background work that is observed by itself, but must end before the server does. */
   readonly background = new Set<Promise<unknown>>();
   readonly events: EventLog;
+  /** The events of each sandbox at all its servers; undefined without a configured store. */
+  readonly timelines: Timelines | undefined;
   /** Reports programs that start and end. */
   readonly executions: ExecutionEvents;
   readonly operations: Operations;
@@ -127,9 +134,10 @@ export class ManagerContext {
     this.recentHandoffs = new RecentHandoffs(options.clock);
     this.collected = new OutputBudget(options.maxCollectedBytes ?? MAX_COLLECTED_BYTES);
     this.events = new EventLog(options.clock);
+    this.timelines = options.durable.saves ? this.#openTimelines() : undefined;
     this.outside = options.outside ?? new Outside();
     this.executions = new ExecutionEvents(options.clock, this.events);
-    this.operations = new Operations(options.clock, this.events);
+    this.operations = new Operations(options.clock, this.events, () => this.durable.ownership.instanceId);
   }
 
   /** The connections of a sandbox that were refused, also while it is paused. Of many sandboxes the oldest are dropped. */
@@ -140,6 +148,20 @@ export class ManagerContext {
     this.#refusals.set(sandboxId, log);
     if (this.#refusals.size > MAX_REFUSAL_LOGS) this.#refusals.delete(this.#refusals.keys().next().value ?? "");
     return log;
+  }
+
+  #openTimelines(): Timelines {
+    const { ownership } = this.durable;
+    return new Timelines({
+      log: this.events,
+      stored: new StoredTimelines(ownership.instances.store),
+      epochOf: (sandboxId) => {
+        const head = ownership.held(sandboxId);
+        return head === undefined || leavesNothing(head) ? undefined : head.epoch;
+      },
+      isDeleted: async (sandboxId) => (await ownership.read(sandboxId))?.state === "deleted",
+      onProblem: (message, error) => this.options.observer.problem(message, { error }),
+    });
   }
 
   get nowMs(): number {
@@ -177,23 +199,35 @@ export class ManagerContext {
       throw new SandboxerError(
         "limit_reached",
         `The server runs ${this.sandboxes.size} sandboxes, which is its limit.`,
+        { details: { full: "places" } },
       );
     }
     this.sandboxes.set(sandbox.id, sandbox);
     this.#tellState(sandbox.id, undefined, sandbox.state);
   }
 
-  /** Refuses more than one sandbox may have, and more memory than the other sandboxes leave free. */
+  /** The room for more sandboxes. */
+  room(): Room {
+    const limits = this.options.resourceLimits;
+    const places = Math.max(0, this.options.maxSandboxes - this.sandboxes.size);
+    if (limits === undefined) return { places, memory_bytes: null, cpus: null };
+    return { places, ...freeResources(limits, this.#asked()) };
+  }
+
+  #asked(): Asking[] {
+    return [...this.sandboxes.values()].map(({ facts }) => ({
+      backend: this.backend(facts.backend),
+      spec: facts.spec,
+    }));
+  }
+
+  /** Refuses more than one sandbox may have, and more memory or CPUs than the other sandboxes leave free. */
   checkResources({ backend, spec }: Pick<SandboxFacts, "backend" | "spec">): void {
     const limits = this.options.resourceLimits;
     if (limits === undefined) return;
     const asking = { backend: this.backend(backend), spec };
     checkMaximum(limits, asking);
-    const others = [...this.sandboxes.values()].map(({ facts }) => ({
-      backend: this.backend(facts.backend),
-      spec: facts.spec,
-    }));
-    checkMemory(limits, asking, others);
+    checkFree(limits, asking, this.#asked());
   }
 
   /** Waits, with a limit, until a test restore that was cancelled for an admitted request has ended. */

@@ -250,7 +250,7 @@ export class LiveSandbox implements Sandbox {
     return this.#state === "running" && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
   }
 
-  /** What keeps it from being idle, for people. */
+  /** The reasons why it is not idle, for people. */
   get busyWith(): string[] {
     const running = this.processes.busy;
     const words = running.slice(0, SHOWN_PROCESSES).map(({ pid, traits, command }) => {

@@ -11,9 +11,11 @@ export interface ResourceLimits {
   readonly here: MaxResources;
   /** The total memory that sandboxes on backends of this machine may request. */
   readonly totalMemoryBytes: number;
+  /** The total CPUs that they may request; absent: no limit. */
+  readonly totalCpus?: number | undefined;
 }
 
-interface Asking {
+export interface Asking {
   readonly backend: Pick<SandboxBackend, "capabilities">;
   readonly spec: Pick<SandboxSpec, "resources">;
 }
@@ -45,24 +47,57 @@ export function checkMaximum(limits: ResourceLimits, { backend, spec }: Asking):
   );
 }
 
+/** The part of the totals that no sandbox has requested; null: there is no limit. */
+export function freeResources(
+  limits: ResourceLimits,
+  present: readonly Asking[],
+): { readonly memory_bytes: number; readonly cpus: number | null } {
+  const { totalMemoryBytes, totalCpus } = limits;
+  return {
+    memory_bytes: Math.max(0, totalMemoryBytes - sum(present, promisedBytes)),
+    cpus: totalCpus === undefined ? null : Math.max(0, totalCpus - sum(present, promisedCpus)),
+  };
+}
+
 /**
- * Refuses a sandbox whose memory is no longer free. Only requested memory is reserved: sandboxes that request none
- * share the rest, under the default limit of each.
+ * Refuses a sandbox whose memory or CPUs are no longer free. Only what is requested is reserved: sandboxes that request
+ * nothing share the rest, under the default limit of each.
  */
-export function checkMemory(limits: ResourceLimits, asking: Asking, others: Iterable<Asking>): void {
+export function checkFree(limits: ResourceLimits, asking: Asking, others: readonly Asking[]): void {
+  const free = freeResources(limits, others);
+  const cpus = promisedCpus(asking);
+  if (free.cpus !== null && cpus > free.cpus) throw noCpus(cpus, free.cpus, limits.totalCpus ?? 0);
   const wanted = promisedBytes(asking);
-  const promised = [...others].reduce((sum, other) => sum + promisedBytes(other), 0);
-  const free = Math.max(0, limits.totalMemoryBytes - promised);
-  if (wanted <= free) return;
+  if (wanted <= free.memory_bytes) return;
+  const promised = sum(others, promisedBytes);
   throw new SandboxerError(
     "limit_reached",
     `The sandbox requests ${sayBytes(wanted)} of memory; ${sayBytes(promised)} of ${sayBytes(limits.totalMemoryBytes)} ` +
-      `are reserved for other sandboxes of this server, and ${sayBytes(free)} are free.`,
+      `are reserved for other sandboxes of this server, and ${sayBytes(free.memory_bytes)} are free.`,
     {
       hint: "Request less, pause or delete sandboxes that you do not need, or raise --max-total-memory of the server.",
-      details: { asked_bytes: wanted, promised_bytes: promised, free_bytes: free },
+      details: { full: "memory", asked_bytes: wanted, promised_bytes: promised, free_bytes: free.memory_bytes },
     },
   );
+}
+
+function noCpus(asked: number, free: number, total: number): SandboxerError {
+  return new SandboxerError(
+    "limit_reached",
+    `The sandbox requests ${asked} CPUs; ${free} of ${total} are not reserved for other sandboxes of this server.`,
+    {
+      hint: "Request less, pause or delete sandboxes that you do not need, or raise --max-total-cpus of the server.",
+      details: { full: "cpus", asked_cpus: asked, free_cpus: free },
+    },
+  );
+}
+
+function sum(items: readonly Asking[], amount: (item: Asking) => number): number {
+  return items.reduce((total, item) => total + amount(item), 0);
+}
+
+function promisedCpus({ backend, spec }: Asking): number {
+  return backend.capabilities.selfHosted ? (spec.resources.cpus ?? 0) : 0;
 }
 
 function promisedBytes({ backend, spec }: Asking): number {

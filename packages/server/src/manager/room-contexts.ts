@@ -42,8 +42,8 @@ export type ObservingContext = RunningContext &
   TrackedContext &
   BackendsContext &
   Of<
-    "backend" | "draining" | "reported" | "snapshots" | "untilEnded",
-    "durable" | "maxSandboxes" | "peers" | "scrub" | "url" | "workDirectory"
+    "backend" | "draining" | "reported" | "room" | "snapshots" | "untilEnded",
+    "durable" | "maxSandboxes" | "peerCa" | "peers" | "scrub" | "url" | "workDirectory"
   >;
 
 /** Planning a sandbox: its settings and backend. */

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { SandboxerError } from "@sandboxer/protocol";
+import { type EventRecord, isSandboxId, type SandboxerError } from "@sandboxer/protocol";
 import type { BodyOf, Routes, CreateRequestBody, CreationMessage, SandboxRecord } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
 import { countAtRisk, countDozing, countStates, summaryOf, listBackends } from "./observing/census.ts";
@@ -18,6 +18,8 @@ import { instanceCondition, listInstances } from "./observing/list-instances.ts"
 import { listSandboxIds, listSandboxPage } from "./observing/list-sandboxes.ts";
 import { describeNetwork } from "./network/describe-network.ts";
 import { otherServer, ownerElsewhere } from "./ownership/owner-elsewhere.ts";
+import { untilArrived } from "./ownership/until-arrived.ts";
+import type { InstanceCondition } from "./ownership/peers.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention } from "./saving/preview-retention.ts";
 import { pauseSandbox, type PauseOptions } from "./lifecycle/pause.ts";
@@ -53,6 +55,10 @@ import { rewindSandbox } from "./snapshots/rewind.ts";
 import { moveSandbox } from "./snapshots/portable/move.ts";
 import { SnapshotVerbs } from "./snapshots/snapshot-verbs.ts";
 import { Room } from "./room.ts";
+import { answerWithin } from "../support/answer-within.ts";
+
+/** How long the last events of sandboxes may take to be stored when the server ends. */
+const FLUSH_MS = 5_000;
 
 /** A verb whose result exposes only the public part of a sandbox. */
 type Door<Verb extends (context: never, ...given: never[]) => unknown, Result> =
@@ -76,6 +82,14 @@ export class SandboxManager extends Room<ManagerContext> {
   /** Running and finished operations. */
   readonly operations = this.context.operations;
   readonly events = this.context.events;
+
+  /** The events of one sandbox after a cursor, wherever it was. */
+  async timeline(sandboxId: string, cursor: string | undefined): Promise<readonly EventRecord[]> {
+    const { timelines, events } = this.context;
+    if (timelines !== undefined && isSandboxId(sandboxId)) return await timelines.after(sandboxId, cursor);
+    return events.after(cursor).filter(({ sandbox_id }) => sandbox_id === sandboxId);
+  }
+
   readonly profiles = this.context.options.profiles;
   readonly #stopReaping = reapIdleSandboxes(this.context);
   readonly #stopExpiring = deleteExpiredSandboxes(this.context);
@@ -88,6 +102,11 @@ export class SandboxManager extends Room<ManagerContext> {
 
   get draining(): boolean {
     return this.context.draining;
+  }
+
+  /** The present id of this server: it changes when other servers declared it dead. */
+  get instanceId(): string {
+    return this.context.durable.ownership.instanceId;
   }
 
   /** Whether saves and restores are possible at all. */
@@ -125,12 +144,13 @@ export class SandboxManager extends Room<ManagerContext> {
    */
   readonly ownerElsewhere = this.verb(ownerElsewhere);
   readonly otherServer = this.verb(otherServer);
+  readonly untilArrived = this.verb(untilArrived);
   readonly list = this.verb(listSandboxPage);
   readonly ids = this.verb(listSandboxIds);
   readonly previewRetention = this.verb(previewRetention);
   readonly backends = this.verb(listBackends);
 
-  /** What a backend of this server can do, and the limits of its sandboxes that set none. Absent: the default one. */
+  /** The capabilities of a backend of this server, and the default limits of its sandboxes. Absent: the default one. */
   backendFacts(name?: string): Partial<Pick<SandboxBackend, "capabilities" | "defaultResources">> {
     const { backends, defaultBackend } = this.context.options;
     return backends.get(name ?? defaultBackend) ?? {};
@@ -139,6 +159,26 @@ export class SandboxManager extends Room<ManagerContext> {
   /** Facts about this server for other servers. */
   readonly condition = this.verb(instanceCondition);
   readonly instances = this.verb(listInstances);
+
+  /** The ids of the other live servers as of the last look at them. */
+  get liveOthers(): readonly string[] {
+    return this.context.durable.ownership.instances.liveOthers;
+  }
+
+  /** Whether another server is dead, by its record in the store. */
+  async isDead(instanceId: string): Promise<boolean> {
+    return await this.context.durable.ownership.isDead(instanceId);
+  }
+
+  /** Whether another server is dead, as of the last look at it. */
+  isKnownDead(instanceId: string): boolean {
+    return this.context.durable.ownership.instances.isKnownDead(instanceId);
+  }
+
+  /** The condition that another server reports about itself; undefined: it did not answer in time. */
+  async conditionOf(url: string): Promise<InstanceCondition | undefined> {
+    return await this.context.options.peers?.condition(url);
+  }
 
   create(body: CreateRequestBody, options?: VerbOptions): Promise<GivenOut<CreatedSandbox>> {
     return createFromRequest(this.context, body, "durable", {}, options);
@@ -254,6 +294,9 @@ export class SandboxManager extends Room<ManagerContext> {
     this.integrity.close();
     const [unsaved] = await Promise.all([drainSandboxes(this.context), stopPreparing(this.context)]);
     this.#stopListening();
+    // A store that does not answer must not delay the shutdown.
+    const { timelines, options } = this.context;
+    if (timelines !== undefined) await answerWithin(options.clock, FLUSH_MS, timelines.flush());
     await this.context.durable.unpublished.close();
     return unsaved;
   }

@@ -2,7 +2,6 @@ import { createHmac } from "node:crypto";
 import { z } from "zod";
 import type { Seals } from "./sealed-store.ts";
 import type { MasterKey } from "../checkpoints/keys/master-key.ts";
-import type { MasterKeys } from "../checkpoints/keys/master-keys.ts";
 import { isSameSecret } from "../support/same-secret.ts";
 
 /** The `seal` of a record: the master key that the MAC key was derived from, and the MAC. */
@@ -22,15 +21,8 @@ export class RecordSeals implements Seals {
     this.#present = masters[0].fingerprint;
   }
 
-  /** Undefined for a server without encryption keys. `onMissing` gets the name of each key that cannot be read. */
-  static async open(masters: MasterKeys, onMissing: (name: string) => void): Promise<RecordSeals | undefined> {
-    const { defaultName, oldNames } = masters;
-    const found: MasterKey[] = [];
-    for (const name of defaultName === undefined ? oldNames : [defaultName, ...oldNames]) {
-      const key = await masters.resolve(name).catch(() => onMissing(name));
-      if (key !== undefined) found.push(key);
-    }
-    const [present, ...older] = found;
+  /** Undefined for a server without encryption keys. The current key comes first. */
+  static with([present, ...older]: readonly MasterKey[]): RecordSeals | undefined {
     return present === undefined ? undefined : new RecordSeals([present, ...older]);
   }
 

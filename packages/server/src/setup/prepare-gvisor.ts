@@ -16,7 +16,7 @@ export interface GvisorSetup {
   readonly platform: Platform;
 }
 
-/** A first start may be building an engine; nothing else takes nearly as long. */
+/** A first start may be fetching an engine; nothing else takes nearly as long. */
 const OTHER_START_TIMEOUT_MS = 15 * 60_000;
 
 /** Finds or builds everything that the gvisor backend needs. Existing parts cost no time and no network. */

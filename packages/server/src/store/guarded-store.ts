@@ -6,6 +6,7 @@ import {
   type CellReadOptions,
   type Chunks,
   type ListedObject,
+  type MarkedCell,
   ObjectNotFoundError,
   type ObjectStore,
   type ReadOptions,
@@ -79,6 +80,10 @@ export class GuardedStore implements ObjectStore {
 
   listCells(folder: string): AsyncIterable<string> {
     return this.#listing(this.#inner.listCells(folder), (key) => key !== MARKER_KEY);
+  }
+
+  listMarks(folder: string): AsyncIterable<MarkedCell> {
+    return this.#listing(this.#inner.listMarks(folder), ({ key }) => key !== MARKER_KEY);
   }
 
   async stat(key: string): Promise<BlobStat | undefined> {

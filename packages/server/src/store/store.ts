@@ -36,6 +36,9 @@ export interface ObjectStore {
   /** The keys of the cells directly in a folder. */
   listCells(folder: string): AsyncIterable<string>;
 
+  /** As {@link listCells}, with a mark of each cell's content: many cells are watched without reading each of them. */
+  listMarks(folder: string): AsyncIterable<MarkedCell>;
+
   /** Undefined if there is no such blob. */
   stat(key: string): Promise<BlobStat | undefined>;
 
@@ -112,6 +115,11 @@ export interface ListedObject {
   readonly key: string;
   /** The size in the store. A cell may use more than its body. */
   readonly sizeBytes: number;
+}
+
+export interface MarkedCell extends ListedObject {
+  /** Differs between any two versions of a cell, until it is deleted. Compare it with other marks only. */
+  readonly mark: string;
 }
 
 export interface ReadOptions {

@@ -16,7 +16,7 @@ export function killGroupOf({ pid }: { readonly pid?: number | undefined }): voi
   }
 }
 
-/** Whether a process of this number exists, whoever owns it. */
+/** Whether a process of this number exists, under any user. */
 export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

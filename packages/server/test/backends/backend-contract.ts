@@ -15,7 +15,7 @@ import { filesystemSnapshotContract } from "./contract/snapshots-of-files.ts";
 import { stdinContract } from "./contract/stdin.ts";
 import { terminalContract } from "./contract/terminal.ts";
 
-/** Each is a row of the table in `docs/reference/backends.md`: where its need is not met, all of it is skipped with the reason. */
+/** Each is a row of the table in `docs/reference/backends.md`: without its need, it is skipped with the reason. */
 const CONTRACTS: readonly [subject: string, define: (context: ContractContext) => void, need?: needs.Need][] = [
   ["commands, exit codes and signals", executionContract, needs.commands],
   ["output: both streams, every byte, at the reader's speed", outputContract, needs.commands],
@@ -33,10 +33,10 @@ const CONTRACTS: readonly [subject: string, define: (context: ContractContext) =
 ];
 
 /**
- * What `backends/backend.ts` promises, as a user can observe it. Every backend passes it; what its capabilities deny is
- * skipped by name. The code that runs inside is of the subset that the fake backend understands too.
+ * The promises of `backends/backend.ts`, as a user can observe them. Every backend passes it; unsupported capabilities
+ * are skipped by name. The code that runs inside is in the subset that the fake backend supports.
  *
- * `open` gives a backend of its own at each call; two of them live at the same time.
+ * `open` returns a new backend at each call; two of them run at the same time.
  */
 export function testBackend(name: string, open: OpenBackend, options: ContractOptions = {}): void {
   describe(`contract of the ${name} backend`, () => {

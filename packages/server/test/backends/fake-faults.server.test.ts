@@ -26,7 +26,7 @@ async function folder(): Promise<string> {
   return path;
 }
 
-test("a fault meets as many calls as it says, and leaves nothing behind", async () => {
+test("a fault affects the given number of calls, and leaves nothing behind", async () => {
   const backend = open();
   backend.faults.set("acquire", { error: new SandboxerError("backend_unavailable", "away"), times: 1 });
   expect(await errorCode(backend.acquire(newRequest()))).toBe("backend_unavailable");
@@ -37,7 +37,7 @@ test("a fault meets as many calls as it says, and leaves nothing behind", async 
   expect(await backend.probe()).toMatchObject({ ok: false, summary: "away" });
 });
 
-test("a test holds an operation where it is", async () => {
+test("a test can hold an operation", async () => {
   const backend = open();
   const handle = await backend.acquire(newRequest());
   const gate = Promise.withResolvers<void>();
@@ -50,7 +50,7 @@ test("a test holds an operation where it is", async () => {
   expect((await running).stdout).toBe("on\n");
 });
 
-test("a crash is seen by every holder of the sandbox", async () => {
+test("every holder of the sandbox sees a crash", async () => {
   const backend = open();
   const request = newRequest();
   const handle = await backend.acquire(request);
@@ -96,7 +96,7 @@ test("an image of another engine or root filesystem is refused before anything h
   expect(foreign.runningCount).toBe(0);
 });
 
-test("limits of processes, disk and files hold", async () => {
+test("limits of processes, disk and files are enforced", async () => {
   const backend = open();
   const handle = await backend.acquire(newRequest({ resources: { processes: 2, diskBytes: 1000, fileBytes: 600 } }));
   const forked = await run(handle, bash("sleep 100 & sleep 100 & echo after"));
@@ -122,7 +122,7 @@ test("a stopped sandbox is resumed with its files, a deleted one is not", async 
   expect(await backend.tryResume(request)).toBeUndefined();
 });
 
-test("a loop continues in the middle of its sleep, and its time stands still meanwhile", async () => {
+test("a loop continues in the middle of its sleep, and its time stops meanwhile", async () => {
   const backend = open();
   const handle = await backend.acquire(newRequest());
   const process = await start(handle, bash("for i in $(seq 1 3); do echo $i; sleep 0.1; done; echo over"), {
@@ -138,7 +138,7 @@ test("a loop continues in the middle of its sleep, and its time stands still mea
   expect((await finish(loop)).stdout).toBe("1\n2\n3\nover\n");
 });
 
-test("a backend refuses what it cannot do", async () => {
+test("a backend refuses unsupported requests", async () => {
   const backend = open({ capabilities: { snapshot: "none", filesystemSnapshot: false, pty: false, connect: false } });
   const handle = await backend.acquire(newRequest());
   const into = await folder();

@@ -7,7 +7,7 @@ import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { newRequest } from "./contract/context.ts";
 import { bash, finish, node, python, start } from "./contract/programs.ts";
 
-/** Each program, and what it gets on stdin. On stdout, and with its exit code, it must do what the real one does. */
+/** Each program and its stdin. Its stdout and exit code must equal those of the real one. */
 const PROGRAMS: readonly [argv: readonly string[], stdin?: string][] = [
   [bash("echo a  b 'c  d' \"e $HOME_OF_NOBODY\"; echo -n x; exit 3")],
   [bash('x=5; y="v $x"; x=$((x * 2 + 1)); echo "$x $y" ${x}1; echo \'$x\' \\$x')],
@@ -64,7 +64,7 @@ const PROGRAMS: readonly [argv: readonly string[], stdin?: string][] = [
   [node("let = = 1")],
 ];
 
-describe("the fake's programs do what the real ones do", () => {
+describe("the fake's programs behave like the real ones", () => {
   const folder = mkdtempSync(join(tmpdir(), "fake-programs-"));
   const backend = new FakeBackend();
   afterAll(async () => {

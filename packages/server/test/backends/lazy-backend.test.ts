@@ -3,7 +3,7 @@ import type { SandboxBackend } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { LazyBackend } from "../../src/backends/lazy-backend.ts";
 
-test("an opened backend shows what it prepares, gives by default and calls its workspace", async () => {
+test("an opened backend reports its warm pool, its defaults and its workspace folder", async () => {
   const forgotten: string[] = [];
   let stopped = false;
   const own: Partial<SandboxBackend> = {

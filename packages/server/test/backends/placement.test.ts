@@ -9,7 +9,7 @@ function candidate(name: string, more: Partial<PlacementCandidate> = {}): Placem
 }
 const costs = (perHour: number, currency = "EUR"): Partial<PlacementCandidate> => ({ cost: { perHour, currency } });
 
-test("explicit takes the first that is available, and says what was passed over and why", () => {
+test("explicit picks the first available backend, and reports the skipped ones with reasons", () => {
   const choice = choosePlacement([candidate("a", { health: down }), candidate("b"), candidate("c")], "explicit");
   expect(choice).toEqual({
     backend: "b",
@@ -22,7 +22,7 @@ test("explicit takes the first that is available, and says what was passed over 
   });
 });
 
-test("explicit takes the one that is named, and no other when that is not available", () => {
+test("explicit picks the named backend, and no other if that is unavailable", () => {
   const candidates = [candidate("a"), candidate("b")];
   expect(choosePlacement(candidates, "explicit", "b")).toMatchObject({
     backend: "b",
@@ -38,7 +38,7 @@ test("explicit takes the one that is named, and no other when that is not availa
   );
 });
 
-test("prefer-self-hosted takes our own first, others only when none of ours is available", () => {
+test("prefer-self-hosted picks our own machines first, others only if none of ours is available", () => {
   const candidates = [
     candidate("cloud"),
     candidate("ours", { selfHosted: true }),
@@ -58,7 +58,7 @@ test("prefer-self-hosted takes our own first, others only when none of ours is a
   });
 });
 
-test("lowest-cost takes the cheapest of those that are available and say so in one currency", () => {
+test("lowest-cost picks the cheapest available backend with a price in the same currency", () => {
   const candidates = [
     candidate("silent"),
     candidate("dear", costs(3)),
@@ -82,7 +82,7 @@ test("lowest-cost takes the cheapest of those that are available and say so in o
   expect(choosePlacement([candidate("a"), candidate("b")], "lowest-cost")).toMatchObject({ backend: "a" });
 });
 
-test("no candidate, or none that is available, is an error that says why", () => {
+test("no candidate, or no available one, is an error with the reasons", () => {
   expect(() => choosePlacement([], "explicit")).toThrow(expect.objectContaining({ code: "bad_request" }));
   expect(() => choosePlacement([candidate("a", { health: down })], "lowest-cost")).toThrow(
     /a is not available: no engine/,

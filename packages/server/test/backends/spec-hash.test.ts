@@ -4,7 +4,7 @@ import { specHash } from "../../src/backends/spec-hash.ts";
 
 const SPEC: SandboxSpec = { env: { A: "1", B: "2" }, resources: { cpus: 1 }, network: "none" };
 
-test("is the same whatever the order, and another for every difference", () => {
+test("is equal in any order, and differs for every difference", () => {
   const hash = specHash("fake", SPEC);
   expect(specHash("fake", { network: "none", resources: { cpus: 1 }, env: { B: "2", A: "1" } })).toBe(hash);
   const others = [

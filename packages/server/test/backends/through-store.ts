@@ -5,7 +5,7 @@ import { SnapshotRepository } from "../../src/checkpoints/snapshot-repository.ts
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { newSnapshot } from "../checkpoints/snapshot-samples.ts";
 
-/** What another server gets of a snapshot that was saved in a store; both are in the folder. */
+/** The snapshot as another server loads it from a store; both are in the folder. */
 export async function throughStore(state: SnapshotPayload, folder: string): Promise<SnapshotPayload> {
   const root = join(folder, "store");
   const into = join(folder, "loaded");

@@ -18,7 +18,7 @@ async function openRepository() {
   return { root, store, repository: new CheckpointRepository(store), id: randomUUID() };
 }
 
-it("gives back what was saved, whatever the sizes", async () => {
+it("loads the saved bytes unchanged, whatever the sizes", async () => {
   const { repository, id } = await openRepository();
   const state = await savedState({
     "checkpoint.img": 12_345,
@@ -47,7 +47,7 @@ it("gives back what was saved, whatever the sizes", async () => {
   expect((await repository.list(id)).map(({ name }) => name)).toEqual([saved.name]);
 });
 
-it("takes the next millisecond when a name is taken, and never goes back in time", async () => {
+it("uses the next millisecond if a name is taken, and never goes back in time", async () => {
   const { repository, id } = await openRepository();
   const state = await savedState({ a: 10 });
   const names = [];
@@ -56,7 +56,7 @@ it("takes the next millisecond when a name is taken, and never goes back in time
   expect(names).toEqual(["checkpoint_5000.img", "checkpoint_5001.img", "checkpoint_5002.img"]);
 });
 
-it("gives two that save in the same millisecond a name each", async () => {
+it("gives two saves in the same millisecond different names", async () => {
   const { repository, id } = await openRepository();
   const state = await savedState({ a: 10 });
   const saved = await Promise.all(
@@ -66,7 +66,7 @@ it("gives two that save in the same millisecond a name each", async () => {
   for (const { name, sha256 } of saved) await repository.load(id, name, await temporaryFolder(), { sha256 });
 });
 
-it("prunes what a rule does not keep, up to what was published", async () => {
+it("removes images that a rule does not keep, up to the published one", async () => {
   const { repository, id } = await openRepository();
   const state = await savedState({ a: 10 });
   for (let wallMs = 1; wallMs <= 6; wallMs++) await repository.save(id, state, { wallMs, parent: null });
@@ -76,7 +76,7 @@ it("prunes what a rule does not keep, up to what was published", async () => {
   expect(names).toEqual(["checkpoint_6.img", "checkpoint_5.img", "checkpoint_4.img"]);
 });
 
-it("says what is wrong with one that is cut off, and loads the previous one", async () => {
+it("reports the problem of a truncated image, and loads the previous one", async () => {
   const { repository, root, id } = await openRepository();
   const state = await savedState({ a: 10_000 });
   const good = await repository.save(id, state, { wallMs: 1, parent: null });
@@ -89,7 +89,7 @@ it("says what is wrong with one that is cut off, and loads the previous one", as
   await repository.load(id, good.name, await temporaryFolder());
 });
 
-it("refuses an image that is not the one the head names, one that is missing, and names that are none", async () => {
+it("refuses an image with another digest than the head's, a missing one, and invalid names", async () => {
   const { repository, id } = await openRepository();
   const saved = await repository.save(id, await savedState({ a: 10 }), { wallMs: 1, parent: null });
   const into = await temporaryFolder();
@@ -98,7 +98,7 @@ it("refuses an image that is not the one the head names, one that is missing, an
   await expect(repository.load(id, "../../x/checkpoint_1.img", into)).rejects.toMatchObject({ code: "bad_request" });
 });
 
-it("reads `latest` of a folder that came without a head", async () => {
+it("reads `latest` of a folder without a head", async () => {
   const { repository, root, id } = await openRepository();
   expect(await repository.latestName(id)).toBeUndefined();
   const state = await savedState({ a: 10 });

@@ -35,7 +35,7 @@ const ENVELOPE_SHA256 = [
 ];
 const MANIFEST_SHA256 = "aa689c24e6aad3b1ffe02b4d687743734007994d33687066fe08e9dd753f98ab";
 
-it("reads the image of format 1, with its digest, as it was saved", async () => {
+it("reads the image of format 1 unchanged, with its digest", async () => {
   const root = await temporaryFolder();
   const folder = join(root, FIXTURE_LABEL.sandboxId, "checkpoints");
   await mkdir(folder, { recursive: true });
@@ -107,7 +107,7 @@ it.each(["that was frozen", "of now"])("reads an image of format 3 %s, whose pac
   expect(members).toHaveLength(1);
 });
 
-it("reads a head of format 1, and writes it back with what it does not know", async () => {
+it("reads a head of format 1, and keeps its unknown fields", async () => {
   const text = await readFile(join(FIXTURES, "head-format-1.json"), "utf8");
   const record = decodeRecord(FIXTURE_LABEL.sandboxId, Buffer.from(text));
   if (!("head" in record)) throw new Error("The fixture was not read as a head.");
@@ -128,7 +128,7 @@ it("reads instance records of format 1", async () => {
   expect(decodeLiveness(dead)).toMatchObject({ dead: true, by: "0d3f5e2c-1111-4222-8333-444455556666" });
 });
 
-it("reads records of snapshots and of their names of format 1, and writes them back with what it does not know", async () => {
+it("reads records of snapshots and names of format 1, and keeps their unknown fields", async () => {
   const text = await readFile(join(FIXTURES, "snapshot-format-1.json"), "utf8");
   const snapshot = decodeSnapshot("3f0f3a56-6f0e-4a8e-9d3c-0b8a2f6f7c11", Buffer.from(text));
   expect(snapshot).toMatchObject({ state: "ready", name: "base", mode: "full", image_sha256: MANIFEST_SHA256 });

@@ -40,7 +40,7 @@ async function fixture(sizes: Readonly<Record<string, number>>): Promise<Fixture
   };
 }
 
-it("detects single flipped bytes all over, padding included", async () => {
+it("detects single flipped bytes everywhere, including the padding", async () => {
   const { good, tryWith } = await fixture({ one: 300, two: 0, "in/three": 4096, four: 77 });
   expect(await tryWith(good)).toBeUndefined();
   const undetected: number[] = [];

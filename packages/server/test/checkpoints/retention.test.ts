@@ -27,7 +27,7 @@ it("keeps the newest, and the newest of each hour and day that has any", () => {
   expect(kept({ keep_last: 2, hourly: 2, daily: 3 })).toEqual([0, 1, 3, 5, 7]);
 });
 
-it("never keeps less than asked for, nor anything that no rule asks for", () => {
+it("keeps no less and no more than the rules require", () => {
   const count = fc.nat({ max: 4 });
   const rule = fc.record({ keep_last: count, hourly: count, daily: count });
   const times = fc.array(

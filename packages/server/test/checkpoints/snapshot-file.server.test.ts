@@ -55,7 +55,7 @@ describe("snapshots without a store", () => {
     expect((await library.list()).map(({ id }) => id)).toEqual([snapshot.id]);
   });
 
-  it("keep no bytes, and say what is missing for that", async () => {
+  it("store no bytes, and report what is missing for that", async () => {
     const { library } = await openLocal();
     const state = { ...STATE, members: [{ name: "a", path: "/nowhere", sizeBytes: 1 }] };
     const saving = library.save(newSnapshot(), async () => ({ state }), { replaceName: false });
@@ -74,7 +74,7 @@ describe("the file", () => {
   };
   const sample = () => announcement(newSnapshot(), "this-server");
 
-  it("keeps what it does not know, also whole entries", async () => {
+  it("keeps unknown fields and entries", async () => {
     const { path, file } = await openFile();
     const record = sample();
     await file.put(record.id, record);
@@ -99,7 +99,7 @@ describe("the file", () => {
     expect(await readFile(path, "utf8")).toBe(text);
   });
 
-  it("takes the changes of several processes at once, and loses none", async () => {
+  it("accepts changes of several processes at once, and loses none", async () => {
     const { path, file } = await openFile();
     const script = `
       const { SnapshotFile } = await import(${JSON.stringify(import.meta.resolve("../../src/checkpoints/snapshot-file.ts"))});

@@ -37,7 +37,7 @@ async function imagesIn(store: DirectoryStore): Promise<readonly string[]> {
 }
 
 describe("a snapshot", () => {
-  it("is found by its id and its name, and loaded as it was saved", async () => {
+  it("is found by its id and its name, and loaded unchanged", async () => {
     const { repository } = await openRepository();
     const state = await savedState({ a: 100 });
     const { snapshot } = await save(repository, state, { name: "base-1.0" });
@@ -76,7 +76,7 @@ describe("a snapshot", () => {
     expect(await repository.get(snapshot.id)).toMatchObject({ state, problem: expect.stringContaining("image.img") });
   });
 
-  it("is not listed while the store is away, and that one error is all there is of it", async () => {
+  it("is not listed while the store is unavailable, which is reported as one error", async () => {
     const { store, repository } = await openRepository();
     // More than are read at once.
     for (let number = 0; number < 20; number += 1) await save(repository, await savedState({ a: 1 }));
@@ -96,7 +96,7 @@ describe("a snapshot", () => {
     expect(unheard).toEqual([]);
   });
 
-  it("is looked at byte for byte when asked", async () => {
+  it("is checked byte for byte on request", async () => {
     const { root, repository } = await openRepository();
     const { snapshot } = await save(repository, await savedState({ a: 10_000 }));
     expect(await repository.verify(snapshot.id)).toMatchObject({ state: "ready", problem: null });
@@ -109,7 +109,7 @@ describe("a snapshot", () => {
     });
   });
 
-  it("stays while somebody needs it, also one who came on the way", async () => {
+  it("is kept while a sandbox needs it, even if that was created meanwhile", async () => {
     const { store, repository } = await openRepository();
     const { snapshot } = await save(repository, await savedState({ a: 100 }), { name: "base" });
     const inUse = new Error("in use");
@@ -146,7 +146,7 @@ describe("a snapshot", () => {
         await decided.promise;
       };
       let removal: Promise<void> | undefined;
-      // Whoever changes it has seen it; then its removal begins.
+      // The caller that changes it has read it; then its removal begins.
       const between = new Proxy<ObjectStore>(store, {
         get: (target, property) => {
           const value: unknown = Reflect.get(target, property, target);
@@ -169,7 +169,7 @@ describe("a snapshot", () => {
 });
 
 describe("a name", () => {
-  it("goes over in one step, or is refused", async () => {
+  it("moves in one step, or is refused", async () => {
     const { repository } = await openRepository();
     const state = await savedState({ a: 1 });
     const first = (await save(repository, state, { name: "base" })).snapshot;
@@ -184,7 +184,7 @@ describe("a name", () => {
     expect(await repository.get(first.id)).toMatchObject({ name: null });
   });
 
-  it("goes to one of several callers at the same time, and nothing is left of the others", async () => {
+  it("goes to one of several concurrent callers, and nothing is left of the others", async () => {
     const { store, repository } = await openRepository();
     const state = await savedState({ a: 1 });
     const outcomes = await Promise.allSettled(
@@ -197,7 +197,7 @@ describe("a name", () => {
     expect(await imagesIn(store)).toHaveLength(1);
   });
 
-  it("can be changed, given away and taken again", async () => {
+  it("can be changed, removed and used again", async () => {
     const { repository } = await openRepository();
     const state = await savedState({ a: 1 });
     const first = (await save(repository, state, { name: "base" })).snapshot;

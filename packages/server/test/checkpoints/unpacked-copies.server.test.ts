@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 
 describe("the unpacked copy of an image on this machine", () => {
-  it("goes with a sandbox that is destroyed, and only with that", async () => {
+  it("is removed with a deleted sandbox, and only with that", async () => {
     const [id, other] = [randomUUID(), randomUUID()];
     await server.save(id);
     await server.save(id);
@@ -49,7 +49,7 @@ describe("the unpacked copy of an image on this machine", () => {
     expect(await copies()).toEqual([sha256]);
   });
 
-  it("goes with a checkpoint that retention removes", async () => {
+  it("is removed with a checkpoint beyond retention", async () => {
     const id = randomUUID();
     await server.save(id);
     const { name, sha256 } = await server.save(id);
@@ -57,7 +57,7 @@ describe("the unpacked copy of an image on this machine", () => {
     expect(await copies()).toEqual([sha256]);
   });
 
-  it("goes with a snapshot that is deleted, also where it came here by a restore", async () => {
+  it("is removed with a deleted snapshot, even if a restore brought it here", async () => {
     const state = await stateOf({ memory: MEMORY });
     const { snapshot } = await server.snapshots.save(newSnapshot({ name: null }), async () => ({ state }), {
       replaceName: true,
@@ -70,7 +70,7 @@ describe("the unpacked copy of an image on this machine", () => {
     expect(await copies()).toEqual([]);
   });
 
-  it("goes where another server has removed the image, and where nobody knows whose it is", async () => {
+  it("is removed if another server has removed the image, or its image is unknown", async () => {
     const [id, other] = [randomUUID(), randomUUID()];
     await server.save(id);
     const { sha256 } = await server.save(other);

@@ -3,13 +3,19 @@ import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { packId, packKey } from "../../src/checkpoints/packs/pack-names.ts";
 import { BackgroundCollection } from "../../src/collection/background-collection.ts";
+import { CollectorSeat } from "../../src/collection/collector-seat.ts";
+import type { ObjectStore } from "../../src/store/store.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { packsOfModel, writeModel } from "./packs-world.ts";
 
 const EVERY_MS = 60_000;
 
-it("collects when its time has come, again after a failure, and reads each image once", async () => {
+function aloneAt(store: ObjectStore): CollectorSeat {
+  return new CollectorSeat(store, { me: () => "here", isDead: async () => false });
+}
+
+it("collects when it is due, again after a failure, and reads each image once", async () => {
   const [store, clock] = [new MemoryStore(), new FakeClock()];
   const stray = packKey(packId(randomUUID(), 0));
   const image = await writeModel(store, randomUUID(), `${randomUUID()}/checkpoints/checkpoint_1.img`, undefined);
@@ -20,6 +26,7 @@ it("collects when its time has come, again after a failure, and reads each image
     store,
     clock,
     everyMs: EVERY_MS,
+    seat: aloneAt(store),
     chance: () => 1,
     onCollected: (findings) => found.push(findings),
     onError: (error) => found.push(error),
@@ -56,6 +63,7 @@ it("looks for packs soon after images were removed, and for all when that is due
     store,
     clock,
     everyMs: 3_600_000,
+    seat: aloneAt(store),
     chance: () => 1,
     onCollected: (findings) => found.push(findings),
     onError: (error) => found.push(error),
@@ -93,6 +101,7 @@ function watched(everyMs: number) {
     store,
     clock,
     everyMs,
+    seat: aloneAt(store),
     chance: () => 1,
     onCollected: () => {
       kinds.push(all ? "all" : "packs");
@@ -116,9 +125,8 @@ it("looks for all when that is due, also where images go all the time", async ()
   afterEach(() => collection.imagesRemoved());
   collection.imagesRemoved();
   await pass(0);
-  for (let time = 0; time < 2; time++) await pass(300_000);
-  await pass(0);
-  expect(kinds).toEqual(["packs", "packs", "all"]);
+  for (let time = 0; time < 3; time++) await pass(300_000);
+  expect(kinds).toEqual(["packs", "all", "packs"]);
   await collection.close();
 });
 
@@ -130,4 +138,111 @@ it("looks for packs once in an hour where saves make older ones go", async () =>
   }
   expect(kinds).toEqual(["packs", "packs", "packs"]);
   await collection.close();
+});
+
+it("one server of several collects, and another one follows when it is dead", async () => {
+  const [store, clock] = [new MemoryStore(), new FakeClock()];
+  const dead = new Set<string>();
+  const worked: string[] = [];
+  const start = (name: string): BackgroundCollection =>
+    new BackgroundCollection({
+      store,
+      clock,
+      everyMs: EVERY_MS,
+      seat: new CollectorSeat(store, { me: () => name, isDead: async (each) => dead.has(each) }),
+      chance: () => 1,
+      onCollected: () => worked.push(name),
+      onError: (error) => worked.push(String(error)),
+      packsOfImage: packsOfModel,
+    });
+  const collections = ["a", "b", "c"].map(start);
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    for (let turn = 0; turn < 100; turn++) await setImmediate();
+  };
+  for (let round = 0; round < 3; round++) await pass(EVERY_MS);
+  const [first = ""] = worked;
+  expect(worked).toEqual([first, first, first]);
+  dead.add(first);
+  await collections[["a", "b", "c"].indexOf(first)]?.close();
+  for (let round = 0; round < 2; round++) await pass(EVERY_MS);
+  const [, , , second = ""] = worked;
+  expect(worked).toEqual([first, first, first, second, second]);
+  expect(second).not.toBe(first);
+  for (const collection of collections) await collection.close();
+});
+
+it("the collector removes the packs of images that another server removed, and its successor removes the rest", async () => {
+  const [store, clock] = [new MemoryStore(), new FakeClock()];
+  const dead = new Set<string>();
+  const found: string[] = [];
+  let isAway = false;
+  const start = (name: string): BackgroundCollection =>
+    new BackgroundCollection({
+      store,
+      clock,
+      everyMs: 24 * 3_600_000,
+      seat: new CollectorSeat(store, { me: () => name, isDead: async (each) => dead.has(each) }),
+      chance: () => 1,
+      onCollected: ({ garbage }) => found.push(`${name} ${garbage.length}`),
+      onError: () => found.push(`${name} failed`),
+      packsOfImage: async (...given) => {
+        if (isAway) throw new Error("The store is away.");
+        return await packsOfModel(...given);
+      },
+    });
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    for (let turn = 0; turn < 100; turn++) await setImmediate();
+  };
+  const first = start("first");
+  await pass(300_000);
+  const second = start("second");
+  const image = await writeModel(store, randomUUID(), `${randomUUID()}/checkpoints/checkpoint_1.img`, undefined);
+  await writeModel(store, randomUUID(), `${randomUUID()}/checkpoints/checkpoint_1.img`, undefined);
+  await pass(300_000);
+  expect(found).toEqual([]);
+  await store.delete(image.imageKey);
+  second.imagesRemoved();
+  isAway = true;
+  for (let round = 0; round < 2; round++) await pass(300_000);
+  expect(found).toContain("first failed");
+  isAway = false;
+  dead.add("first");
+  await first.close();
+  for (let round = 0; round < 2; round++) await pass(300_000);
+  expect(found.at(-1)).toBe("second 1");
+  await second.close();
+});
+
+it("a collector that fails three times in a row lets another server collect", async () => {
+  const [store, clock] = [new MemoryStore(), new FakeClock()];
+  const worked: string[] = [];
+  await writeModel(store, randomUUID(), `${randomUUID()}/checkpoints/checkpoint_1.img`, undefined);
+  const start = (name: string): BackgroundCollection =>
+    new BackgroundCollection({
+      store,
+      clock,
+      everyMs: EVERY_MS,
+      seat: new CollectorSeat(store, { me: () => name, isDead: async () => false, clock }),
+      chance: () => 1,
+      onCollected: () => worked.push(name),
+      onError: () => worked.push(`${name} failed`),
+      packsOfImage: async (...given) => {
+        if (name === "broken") throw new Error("This server cannot read images.");
+        return await packsOfModel(...given);
+      },
+    });
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    for (let turn = 0; turn < 100; turn++) await setImmediate();
+  };
+  const broken = start("broken");
+  await pass(EVERY_MS);
+  const other = start("other");
+  for (let round = 0; round < 4; round++) await pass(EVERY_MS);
+  expect(worked.slice(0, 4)).toEqual(["broken failed", "broken failed", "broken failed", "other"]);
+  expect(worked.slice(3)).not.toContain("broken failed");
+  await broken.close();
+  await other.close();
 });

@@ -13,7 +13,7 @@ import { collect } from "../store/store-contract.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { contentsArbitrary, type PlantedSandbox, plantContents } from "./store-contents.ts";
 
-/** What must be there after a collection, said in another way than the collector does. */
+/** The expected store after a collection, computed in another way than the collector does. */
 function mustStay({ id, contents, head }: PlantedSandbox, keepNewest: number | undefined): readonly string[] {
   const all = contents.images.map((number) => checkpointKey(id, checkpointName(number)));
   const { state, owner, images } = contents;
@@ -27,7 +27,7 @@ function mustStay({ id, contents, head }: PlantedSandbox, keepNewest: number | u
 
 const keepArbitrary = fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined });
 
-it("removes exactly what nothing references, whatever is in the store", async () => {
+it("removes exactly the unreferenced data, whatever is in the store", async () => {
   const property = fc.asyncProperty(
     fc.array(contentsArbitrary, { maxLength: 5 }),
     keepArbitrary,

@@ -46,7 +46,7 @@ it("leaves the data keys of stored sandboxes, running sandboxes and snapshots", 
   await server.snapshots.verify(snapshotId);
 });
 
-it("removes that of a sandbox whose server was cut short while it destroyed it; says so before", async () => {
+it("removes the key of a sandbox whose deletion was interrupted; a dry run reports it", async () => {
   const { a, id, dataKeys, collect: collectNow } = await openLab();
   await a.destroy(id);
   const foreseen = await collectNow(false);
@@ -57,7 +57,7 @@ it("removes that of a sandbox whose server was cut short while it destroyed it; 
   expect((await collectNow()).garbage).toEqual([]);
 });
 
-it("ends a removal that was cut short, and takes a holder out that never came to be", async () => {
+it("completes an interrupted removal, and removes a holder that was never created", async () => {
   const { store, id, server, saved, dataKeys, collect: collectNow } = await openLab();
   const [cell = ""] = await collect(store.listCells("data-keys"));
   const keyId = cell.slice("data-keys/".length, -".json".length);
@@ -67,7 +67,7 @@ it("ends a removal that was cut short, and takes a holder out that never came to
   const { body } = (await store.readCell(cell)) ?? { body: Buffer.alloc(0) };
   expect(JSON.parse(Buffer.from(body).toString())).toMatchObject({ state: "kept", holders: [`sandbox:${id}`] });
   await store.deleteCell(cell);
-  // An image is under it: whoever puts the cell back can open that again.
+  // An image is under it: anyone who restores the cell could open that again.
   for (const apply of [false, true]) {
     expect((await collectNow(apply)).left.map(({ key }) => key)).toContain(`data-keys/${keyId}`);
     expect(await dataKeys()).toHaveLength(1);
@@ -78,7 +78,7 @@ it("ends a removal that was cut short, and takes a holder out that never came to
   expect(keyId).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-it("leaves the data key of a folder that came without a head", async () => {
+it("keeps the data key of a folder without a head", async () => {
   const { root, id, server, saved, dataKeys, collect: collectNow } = await openLab();
   await rm(join(root, id, "metadata.json"));
   await rm(join(root, id, ".head"), { recursive: true });
@@ -154,7 +154,7 @@ it.each(["before the mark", "before the release"])(
   },
 );
 
-it("says that a save came to nothing whose data key went meanwhile", async () => {
+it("fails a save whose data key was removed meanwhile", async () => {
   const { store, id, server } = await openLab();
   const saving = server.images.withKey({}, `sandbox:${id}`, undefined, async (dataKey) => {
     await server.dataKeys.release(dataKey?.id ?? "", `sandbox:${id}`);

@@ -18,7 +18,7 @@ class ImpatientClock extends FakeClock {
   }
 }
 
-it("leaves a store in use with what is referenced, and says what it freed", async () => {
+it("keeps the referenced data of a store in use, and reports the freed bytes", async () => {
   const { a, b, store, root, id } = await twoInstances();
   const checkpoints = new CheckpointRepository(store);
   const state = await savedState({ memory: 5000 });

@@ -6,6 +6,7 @@ import {
   type Cell,
   type Chunks,
   type ListedObject,
+  type MarkedCell,
   ObjectNotFoundError,
   type ObjectStore,
   type ReadOptions,
@@ -20,6 +21,8 @@ const CHUNK_BYTES = 1024 * 1024;
 export class MemoryStore implements ObjectStore {
   readonly address = "memory";
   readonly #cells = new Map<string, Cell>();
+  /** The keys of the cells directly in each folder: a fleet lists them all the time. */
+  readonly #folders = new Map<string, Set<string>>();
   readonly #blobs = new Map<string, Buffer>();
   #changes = 0;
 
@@ -37,17 +40,24 @@ export class MemoryStore implements ObjectStore {
     const version = randomUUID();
     this.#changes += 1;
     this.#cells.set(key, { body: Buffer.from(body), version });
+    this.#folder(key).add(key);
     return { outcome: "written", version };
   }
 
   async deleteCell(key: string): Promise<void> {
-    this.#cells.delete(checkKey(key));
+    this.#forget(checkKey(key));
     this.#changes += 1;
   }
 
   async *listCells(folder: string): AsyncIterable<string> {
-    const isHere = (key: string): boolean => !key.slice(prefixOf(folder).length).includes("/");
-    yield* below(folder, this.#cells.keys()).filter((key) => isHere(key) && key.endsWith(".json"));
+    yield* [...(this.#folders.get(checkFolder(folder)) ?? [])].filter((key) => key.endsWith(".json"));
+  }
+
+  async *listMarks(folder: string): AsyncIterable<MarkedCell> {
+    for await (const key of this.listCells(folder)) {
+      const cell = this.#cells.get(key);
+      if (cell !== undefined) yield { key, sizeBytes: cell.body.byteLength, mark: cell.version };
+    }
   }
 
   async stat(key: string): Promise<BlobStat | undefined> {
@@ -109,8 +119,20 @@ export class MemoryStore implements ObjectStore {
   async deleteTree(folder: string): Promise<void> {
     checkKey(folder);
     this.#changes += 1;
-    for (const objects of [this.#cells, this.#blobs])
-      for (const key of below(folder, objects.keys())) objects.delete(key);
+    for (const key of below(folder, this.#cells.keys())) this.#forget(key);
+    for (const key of below(folder, this.#blobs.keys())) this.#blobs.delete(key);
+  }
+
+  #forget(key: string): void {
+    this.#cells.delete(key);
+    this.#folder(key).delete(key);
+  }
+
+  #folder(key: string): Set<string> {
+    const folder = key.slice(0, Math.max(0, key.lastIndexOf("/")));
+    const keys = this.#folders.get(folder) ?? new Set<string>();
+    this.#folders.set(folder, keys);
+    return keys;
   }
 
   async probe(): Promise<void> {

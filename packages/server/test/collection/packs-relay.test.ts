@@ -58,10 +58,10 @@ it("a pack that is handed on from image to image behind the collector's back sta
 });
 
 /**
- * The collector did not see the base when it looked first, and looks at pins before the writer has pinned. The writer is
- * told what is condemned when all of that is over. Its base goes as soon as it was seen.
+ * The collector did not see the base in its first list, and reads the pins before the writer has pinned. The writer
+ * reads the verdicts after all of that. Its base is removed as soon as the writer has seen it.
  */
-it("a writer looks at its base after it has heard what is condemned", async () => {
+it("a writer checks its base after it has read the verdicts", async () => {
   const store = new MemoryStore();
   const pack = packId(randomUUID(), 0);
   const base = { imageKey: "base.img", packs: [pack] };

@@ -14,8 +14,8 @@ import { Killed, killedAt, type ModelImage, packsOfModel, pageByPage, writeModel
 import { type Burst, Turns, whenChanged } from "./turns.ts";
 
 /**
- * Two sandboxes of which one image after another is written, both beginning with the first one's; one who deletes the
- * first while it is still being written, as a server does that does not know yet that it is gone; and a collector.
+ * Two sandboxes with a chain of images each, both starting from the first one's; an actor that deletes the first
+ * sandbox while it is still being written, as a server does that does not know of the deletion yet; and a collector.
  */
 const [WRITER, FORK, DELETER, COLLECTOR] = [0, 1, 2, 3] as const;
 const [OWNER, OTHER_OWNER] = [randomUUID(), randomUUID()];

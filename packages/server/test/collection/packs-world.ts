@@ -44,7 +44,7 @@ export async function writeModel(
   const own = packId(uuid, 0, owner);
   try {
     await onPinned();
-    // What it has in common with its base becomes less: so packs come to be unneeded while others still are.
+    // It shares less and less with its base, so that packs become unneeded while others are still used.
     const taken = (base?.packs ?? []).slice(-2).filter((id) => !pin.isCondemned(id));
     const packs = [...taken, own];
     await store.write(packKey(own), [Buffer.from("blocks")]);

@@ -23,7 +23,7 @@ import { FORGETS_WHO_MAY_PUBLISH, type PlantedBug } from "./packs-bugs.ts";
 import { Killed, killedAt, type ModelImage, packsOfModel, pageByPage, writeModel } from "./packs-world.ts";
 import { type Burst, Turns, whenChanged } from "./turns.ts";
 
-/** Who acts. The first four write images; the fifth removes one that others began with. */
+/** The actors. The first four write images; the fifth removes one that others started from. */
 const [OWNER, HEIR, FORK, OTHER_FORK, REMOVER, COLLECTOR, OTHER_COLLECTOR] = [0, 1, 2, 3, 4, 5, 6] as const;
 const ACTORS = 7;
 

@@ -82,7 +82,7 @@ async function play(bursts: readonly Burst[], start: Start, plant: (store: Objec
   const ownerSaves = async (): Promise<void> => {
     if (first === undefined) return;
     const saving = put(owner, id, first.checkpoint?.name ?? null);
-    // One that is dead to the others may lose the image that it could not have published.
+    // A server that the others consider dead may lose the image that it could not have published.
     acknowledged.push(...toList(await (ownerIsDead ? saving.catch(() => undefined) : saving)));
   };
   const collects = (actor: number) => async (): Promise<void> => {

@@ -19,7 +19,7 @@ async function changed(state: SnapshotPayload, sizeBytes: number): Promise<Snaps
   return { ...state, members: [...state.members, ...other.members] };
 }
 
-it("frees the packs that only old images need, says so before, and leaves those that others share", async () => {
+it("frees the packs that only old images need, previews that, and keeps shared ones", async () => {
   const { a, store, id } = await twoInstances();
   const checkpoints = new CheckpointRepository(store, new ImageStore(store, { publisher: () => a.name }));
   const packs = async () => await collect(store.list("packs"));

@@ -99,7 +99,8 @@ async function play(bursts: readonly Burst[], plant: (store: ObjectStore) => Obj
         throw new Error(`The image that ${id} began with is gone.`);
     }
   };
-  await turns.run([saves(0), saves(1), begins, collects], bursts, whenChanged(store, check));
+  const actors = [saves(0), saves(1), begins, collects];
+  await turns.run(actors, bursts, whenChanged(store, check), { everyone: true });
   await check();
   const named = await repositoryOf(store).get("base");
   expect(named).toBeDefined();
@@ -110,7 +111,8 @@ describe("images of snapshots", () => {
   it("stay while a name or a sandbox needs them, also when others save meanwhile", async () => {
     await fc.assert(
       fc.asyncProperty(burstsArbitrary, async (bursts) => await play(bursts, (store) => store)),
-      { numRuns: 200 },
+      // As many as a busy machine can do.
+      { numRuns: 200, interruptAfterTimeLimit: 60_000 },
     );
   });
 
@@ -191,7 +193,7 @@ describe("images of snapshots", () => {
     expect(await left(DEAD, 25, { reason: "request" })).toBe(1);
   });
 
-  it("without a record go: records come first and go last", async () => {
+  it("without a record are removed: records are written first and removed last", async () => {
     const { store, snapshot } = await aStore(LIVING);
     await store.deleteCell(recordKey(snapshot.id));
     const { garbage } = await collectAll(store);

@@ -15,7 +15,7 @@ export interface Contents {
   readonly owner: "living" | "dead" | "unknown";
   readonly images: readonly number[];
   readonly marks: readonly number[];
-  /** Which of the images is the head's; past the end: none, or one that is missing. */
+  /** The index of the head's image; beyond the end: none, or a missing one. */
   readonly headIndex: number;
   readonly headIsMissing: boolean;
 }

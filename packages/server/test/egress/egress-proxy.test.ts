@@ -21,7 +21,7 @@ async function portOf(server: Server | HttpServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** What each request of a web server looked like. */
+/** The requests that a web server received. */
 async function webServer(): Promise<{ port: number; seen: { url: string; headers: object; body: string }[] }> {
   const seen: { url: string; headers: object; body: string }[] = [];
   const server = createHttpServer((request, response) => {
@@ -93,7 +93,7 @@ async function ask({ dial }: Setup, request: string, until?: string): Promise<st
 }
 
 describe("plain HTTP", () => {
-  test("a request with a whole URL is forwarded, without headers of the hop and with the URL's host", async () => {
+  test("a request with an absolute URL is forwarded, without hop headers and with the URL's host", async () => {
     const { port, seen } = await webServer();
     const setup = open("open");
     const answer = await ask(
@@ -173,7 +173,7 @@ describe("CONNECT", () => {
     expect(setup.egress.figures.receivedBytes).toBeGreaterThan(50);
   });
 
-  test("a server that speaks first is heard under every policy", async () => {
+  test("a server that sends first is supported under every policy", async () => {
     const port = await portOf(createServer((socket) => socket.end("SSH-2.0-x\r\n")));
     const answer = await ask(
       open({ allow: ["git.example"] }),
@@ -261,7 +261,7 @@ describe("CONNECT", () => {
     expect(await read(second, "still")).toBe("still");
   });
 
-  test("a program that gives up ends the connection outside", async () => {
+  test("a program that disconnects ends the connection outside", async () => {
     const sockets: Socket[] = [];
     const port = await portOf(createServer((socket) => void sockets.push(socket.on("error", () => {}).resume())));
     const setup = open("open");

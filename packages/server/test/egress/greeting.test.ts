@@ -32,7 +32,7 @@ test("the SNI of a real ClientHello is read, in one piece or many", async () => 
   expect(readGreeting(await clientHello(undefined))).toEqual({ kind: "nameless" });
 });
 
-test("a ClientHello that is split over records is read as a whole", async () => {
+test("a ClientHello that is split over records is read completely", async () => {
   const hello = (await clientHello("split.example.org")).subarray(5);
   const pieces: Buffer[] = [];
   for (let at = 0; at < hello.length; at += 7) {

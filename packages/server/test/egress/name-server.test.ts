@@ -68,7 +68,7 @@ test("an allowed name is answered with its addresses, which are remembered", asy
   expect(refused).toEqual([]);
 });
 
-test("a name that no rule can allow is not asked for, and refused once for both kinds of addresses", async () => {
+test("a name that no rule can allow is not resolved, and refused once for both kinds of addresses", async () => {
   const { ask, asked, refused } = open({ allow: ["web.test"], deny: ["bad.web.test"] });
   expect(await ask("evil.test")).toEqual({ code: 3, addresses: [] });
   expect(await ask("evil.test", AAAA)).toEqual({ code: 3, addresses: [] });

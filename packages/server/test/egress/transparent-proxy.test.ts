@@ -50,7 +50,7 @@ async function open(policy: NetworkPolicy, options: OutsideOptions = {}, nameMs 
   return { refused, egress, given, dial };
 }
 
-/** All that comes; `reset` if the connection is. */
+/** All received data; `reset` if the connection was reset. */
 async function heard(socket: Socket, until?: string): Promise<string> {
   let text = "";
   return new Promise((resolve) => {
@@ -65,7 +65,7 @@ async function heard(socket: Socket, until?: string): Promise<string> {
   });
 }
 
-test("an address that was given for an allowed name is connected to, whatever the protocol", async () => {
+test("an address of an allowed name is connected to, whatever the protocol", async () => {
   const port = await speaksFirst();
   const { dial, given, refused, egress } = await open({ allow: ["db.test"] });
   given.note("db.test", ["127.0.0.1"]);
@@ -76,7 +76,7 @@ test("an address that was given for an allowed name is connected to, whatever th
   await expect.poll(() => egress.figures).toEqual({ openConnections: 0, sentBytes: 0, receivedBytes: 5 });
 });
 
-test("an address that nobody gave is refused with a reset, and reported", async () => {
+test("an unknown address is refused with a reset, and reported", async () => {
   const port = await speaksFirst();
   const { dial, refused, given } = await open({ allow: ["db.test:5432"] }, {}, 20);
   expect(await heard(dial("127.0.0.1", port))).toBe("reset");
@@ -102,7 +102,7 @@ test("a name of two that share an address must be the one in the greeting", asyn
   expect(refused).toMatchObject([{ name: "bad.test", rule: "Host differs from good.test: deny bad.test" }]);
 });
 
-test("without a given name the greeting decides, and the connection goes where its name leads", async () => {
+test("without a known name the greeting decides, and the connection goes to the address of its name", async () => {
   const port = await echo();
   const { dial, refused } = await open({ allow: ["good.test"] });
   const good = dial("203.0.113.9", port);
@@ -115,7 +115,7 @@ test("without a given name the greeting decides, and the connection goes where i
   expect(refused).toMatchObject([{ name: "bad.test", port, rule: "not in allow" }]);
 });
 
-test("private addresses and those of the server are refused under every policy, also if they were given", async () => {
+test("private addresses and those of the server are refused under every policy, even for resolved names", async () => {
   const port = await speaksFirst();
   const { dial, given, refused } = await open("open", { allowed: [] });
   given.note("rebound.test", ["127.0.0.1"]);

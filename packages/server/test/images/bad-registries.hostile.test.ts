@@ -141,7 +141,7 @@ describe("a registry that lies", () => {
 });
 
 describe("a registry that misbehaves", () => {
-  it("and redirects for ever is given up", async () => {
+  it("and redirects forever is refused", async () => {
     const registry = await FakeRegistry.start();
     registry.intercept = (request, response) => {
       response.writeHead(307, { location: `${request.url}x` }).end();
@@ -186,7 +186,7 @@ describe("a registry that misbehaves", () => {
     expect(seen.every((header) => header === undefined)).toBe(true);
   });
 
-  it("and cuts every connection still gives the image: each one continues the last", async () => {
+  it("and cuts every connection still serves the image: each connection continues the last", async () => {
     const registry = await FakeRegistry.start();
     const image = await anImage();
     const name = registry.push(image);
@@ -210,7 +210,7 @@ describe("a registry that misbehaves", () => {
     expect(registry.requests.some((line) => /bytes=[1-9]/.test(line))).toBe(true);
   });
 
-  it("and cuts connections at once is given up, and a later pull continues what is here", async () => {
+  it("and cuts connections at once fails, and a later pull continues with the received part", async () => {
     const registry = await FakeRegistry.start();
     const image = await anImage();
     const name = registry.push(image);

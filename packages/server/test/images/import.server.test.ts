@@ -36,7 +36,7 @@ async function* asStream(bytes: Buffer): AsyncGenerator<Uint8Array> {
 }
 
 describe("an import", () => {
-  it("takes an OCI layout, whose image has the digest that a registry would give it", async () => {
+  it("accepts an OCI layout, whose image has the same digest as in a registry", async () => {
     const image = await anImage();
     const index = { manifests: [{ mediaType: OCI_INDEX, digest: image.digest, size: image.manifest.length }] };
     const archive = await tarOf([{ name: "index.json", content: JSON.stringify(index) }, ...blobsOf(image)]);
@@ -70,7 +70,7 @@ describe("an import", () => {
     await expect(library.useLayout("oci:here", "/nonexistent", "x")).rejects.toThrow("not an OCI layout");
   });
 
-  it("takes an archive of `docker save`, old or new, with its names", async () => {
+  it("accepts an archive of `docker save`, old or new, with its names", async () => {
     const image = await anImage();
     const [config = ""] = image.blobs.keys();
     const layers = image.layers.map(({ bytes }) => `${hex(digestOf(bytes))}/layer.tar`);

@@ -1,6 +1,9 @@
+import { createServer, request as httpRequest } from "node:http";
+import type { AddressInfo } from "node:net";
 import { lstat, mkdir, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { text as readText } from "node:stream/consumers";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 import type { Progress } from "../../src/support/call-options.ts";
 import { answerRange, FakeRegistry } from "./support/fake-registry.ts";
@@ -65,7 +68,7 @@ describe("a pull", () => {
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
   });
 
-  it("takes this machine's image from an index, and remembers the digest of that image", async () => {
+  it("selects this machine's image from an index, and remembers its digest", async () => {
     const registry = await FakeRegistry.start();
     const image = madeImage([await madeLayer([HELLO])]);
     registry.push(image, "team/tool", "amd");
@@ -95,7 +98,7 @@ describe("a pull", () => {
     expect(registry.requests.length).toBe(again);
   });
 
-  it("says which platforms an index has", async () => {
+  it("lists the platforms of an index", async () => {
     const registry = await FakeRegistry.start();
     const manifests = [
       { digest: digestOf(Buffer.from("x")), size: 1, platform: { os: "linux", architecture: "s390x" } },
@@ -139,7 +142,7 @@ describe("a pull", () => {
     }
   });
 
-  it("continues for the others when one gives up, and stops when all have", async () => {
+  it("continues for the others when one caller aborts, and stops when all have", async () => {
     const registry = await FakeRegistry.start();
     const name = registry.push(madeImage([await madeLayer([HELLO])]));
     const library = await openLibrary(registry);
@@ -180,7 +183,7 @@ describe("a pull", () => {
     expect((await stat(join(one.path, "hello"))).ino).toBe((await stat(join(two.path, "hello"))).ino);
   });
 
-  it("uses a stored image without asking, and asks again when a pull is requested", async () => {
+  it("uses a stored image without a request, and asks again when a pull is requested", async () => {
     const registry = await FakeRegistry.start();
     const library = await openLibrary(registry);
     const old = await library.use(registry.push(madeImage([await madeLayer([HELLO])])));
@@ -195,7 +198,7 @@ describe("a pull", () => {
     expect((await library.use(old.name)).digest).toBe(old.digest);
   });
 
-  it("can be made ahead, and what is here is then found without asking", async () => {
+  it("can be prepared in advance, and is then found without a request", async () => {
     const registry = await FakeRegistry.start();
     const library = await openLibrary(registry);
     const name = registry.push(madeImage([await madeLayer([HELLO])]));
@@ -297,7 +300,55 @@ describe("credentials", () => {
     await expect(library.use(name)).resolves.toMatchObject({ digest: expect.any(String) });
   });
 
-  it("are asked for when a registry refuses", async () => {
+  /** A registry whose tokens are given for the identity token of `docker login`, and a library that has one. */
+  const withIdentityToken = async () => {
+    const registry = await FakeRegistry.start();
+    const name = registry.push(madeImage([await madeLayer([HELLO])]));
+    const dockerConfig = await temporaryFolder();
+    const auths = { [registry.host]: { auth: Buffer.from("ada:").toString("base64"), identitytoken: "long-lived" } };
+    await writeFile(join(dockerConfig, "config.json"), JSON.stringify({ auths }));
+    const secrets = { resolve: () => Promise.reject(new Error()) };
+    const credentials = { dockerConfig, secretNames: new Map(), secrets, searchPath: "" };
+    return { registry, name, library: await openLibrary(registry, { registries: { credentials } }) };
+  };
+
+  it("may be an identity token, which is exchanged for a short one", async () => {
+    const { registry, name, library } = await withIdentityToken();
+    challenge(registry, "nobody:");
+    const { intercept } = registry;
+    const exchanged: string[] = [];
+    registry.intercept = (request, response) => {
+      if (request.url !== "/token") return intercept?.(request, response) === true;
+      void readText(request).then((form) => {
+        exchanged.push(`${request.method} ${String(request.headers.authorization)} ${form}`);
+        response.writeHead(200).end(JSON.stringify({ access_token: "secret-token" }));
+      });
+      return true;
+    };
+    await library.use(name);
+    const form =
+      "grant_type=refresh_token&refresh_token=long-lived&client_id=sandboxer&scope=repository%3Ateam%2Ftool%3Apull&service=here";
+    expect(exchanged).toEqual([`POST undefined ${form}`]);
+  });
+
+  it("are not sent on to another host to which the token's address redirects", async () => {
+    const other = await FakeRegistry.start();
+    const { registry, name, library } = await withIdentityToken();
+    challenge(registry, "nobody:");
+    const { intercept } = registry;
+    registry.intercept = (request, response) => {
+      if (request.url !== "/token") return intercept?.(request, response) === true;
+      response.writeHead(307, { location: `http://${other.host}/token` }).end();
+      return true;
+    };
+    await expect(library.use(name)).rejects.toMatchObject({
+      code: "registry_unavailable",
+      message: `${registry.host} redirects to an address that is not safe.`,
+    });
+    expect(other.requests).toEqual([]);
+  });
+
+  it("are requested when a registry refuses", async () => {
     const registry = await FakeRegistry.start();
     challenge(registry, "nobody:knows");
     await expect((await openLibrary(registry)).use("team/tool:1")).rejects.toMatchObject({
@@ -308,7 +359,7 @@ describe("credentials", () => {
 });
 
 describe("places to pull from", () => {
-  it("mirrors are asked first, and the registry itself if they do not have it", async () => {
+  it("mirrors come first, and the registry itself if they do not have it", async () => {
     const [registry, mirror] = [await FakeRegistry.start(), await FakeRegistry.start()];
     const image = madeImage([await madeLayer([HELLO])]);
     registry.push(image);
@@ -319,6 +370,37 @@ describe("places to pull from", () => {
     mirror.push(image, "team/mirrored");
     await library.use("team/mirrored:1");
     expect(registry.requests.some((line) => line.includes("mirrored"))).toBe(false);
+  });
+
+  it("are reached through the proxies of the environment, except for the hosts that need none", async () => {
+    const registry = await FakeRegistry.start();
+    const image = madeImage([await madeLayer([HELLO])]);
+    registry.push(image);
+    const asked: string[] = [];
+    const proxy = createServer((request, response) => {
+      const { host, pathname } = new URL(request.url ?? "");
+      asked.push(`${request.method} ${host}`);
+      request.pipe(
+        httpRequest(`http://${registry.host}${pathname}`, { headers: request.headers }, (answer) => {
+          answer.pipe(response.writeHead(answer.statusCode ?? 0, answer.headers));
+        }),
+      );
+    }).on("connect", ({ url }, socket) => {
+      asked.push(`CONNECT ${url}`);
+      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void proxy.close());
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const insecure = ["registry.test", registry.host];
+    const registries = { insecure, proxies: { http: url, https: url, none: "127.0.0.1" } };
+    const library = await openLibrary(registry, { registries });
+    expect((await library.use("registry.test/team/tool:1")).digest).toBe(image.digest);
+    expect(new Set(asked.splice(0))).toEqual(new Set(["GET registry.test"]));
+    await expect(library.use("secure.test/team/tool:1")).rejects.toMatchObject({ code: "registry_unavailable" });
+    expect(new Set(asked.splice(0))).toEqual(new Set(["CONNECT secure.test:443"]));
+    await library.pull("team/tool:1");
+    expect(asked).toEqual([]);
   });
 
   it("others than the allowed ones are refused without a connection", async () => {
@@ -333,7 +415,7 @@ describe("places to pull from", () => {
     await expect((await openLibrary(registry)).use("team/none:1")).rejects.toMatchObject({ code: "image_not_found" });
   });
 
-  it("a registry that does not run is named, with what to do", async () => {
+  it("an unreachable registry is named, with the next step", async () => {
     const registry = await FakeRegistry.start();
     await expect((await openLibrary(registry)).use("127.0.0.1:1/tool:1")).rejects.toMatchObject({
       code: "registry_unavailable",

@@ -16,7 +16,7 @@ function yieldWhatIsWanted(owner: TestInstance, number: number): string[] {
   return asked;
 }
 
-it("moves from a living owner to the server that asks, with what the owner saved last", async () => {
+it("moves from a live owner to the requesting server, with the last saved state", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.publish(at(id), checkpoint(1));
@@ -29,7 +29,7 @@ it("moves from a living owner to the server that asks, with what the owner saved
   expect(a.held(id)).toBeUndefined();
 });
 
-it("goes at once when the owner hears the bell", async () => {
+it("moves at once when the owner reads the bell", async () => {
   const { a, store, id } = await twoInstances();
   await a.create(id, newSandbox());
   yieldWhatIsWanted(a, 1);
@@ -40,7 +40,7 @@ it("goes at once when the owner hears the bell", async () => {
   expect(ring).toHaveBeenCalledOnce();
 });
 
-it("a waiting server is rung when the sandbox is free, and need not look by itself", async () => {
+it("a waiting server is rung when the sandbox is free, and need not poll", async () => {
   const { store, id } = await twoInstances();
   const ring = async (url: string, sandboxId: string): Promise<void> => {
     (url === "http://a" ? a : b).instances.rung(sandboxId);
@@ -52,7 +52,7 @@ it("a waiting server is rung when the sandbox is free, and need not look by itse
   expect(await b.claim(id, { handoffTimeoutMs: HANDOFF_MS })).toMatchObject({ owner: b.name, epoch: 2 });
 });
 
-it("stays when the owner refuses, and can be asked for again", async () => {
+it("stays if the owner refuses, and can be requested again", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   let refuse = true;
@@ -71,7 +71,7 @@ it("stays when the owner refuses, and can be asked for again", async () => {
   expect(await b.claim(id, { handoffTimeoutMs: HANDOFF_MS })).toMatchObject({ owner: b.name, epoch: 2 });
 });
 
-it("stays when the owner does not answer in time, and the request is taken back", async () => {
+it("stays if the owner does not answer in time, and the request is withdrawn", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await expect(b.claim(id, { handoffTimeoutMs: 100 })).rejects.toMatchObject({
@@ -82,7 +82,7 @@ it("stays when the owner does not answer in time, and the request is taken back"
   expect(await a.publish(at(id), checkpoint(1))).toMatchObject({ owner: a.name, epoch: 1 });
 });
 
-it("takes the request back when nobody waits any more", async () => {
+it("withdraws the request when nobody waits any more", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   const stop = new AbortController();
@@ -95,7 +95,7 @@ it("takes the request back when nobody waits any more", async () => {
   await vi.waitFor(async () => expect((await a.read(id))?.want).toBeNull(), { timeout: HANDOFF_MS });
 });
 
-it("lets one wait at a time, and tells the others so", async () => {
+it("lets one server wait at a time, and reports that to the others", async () => {
   const { a, b, store, id } = await twoInstances();
   const c = await instance(store);
   await a.create(id, newSandbox());
@@ -125,7 +125,7 @@ it("moves to the waiting server when the owner turns out to be dead", async () =
   expect(a.held(id)).toBeUndefined();
 });
 
-it("gives back a claim that succeeded after its caller had left", async () => {
+it("releases a claim that succeeded after its caller had left", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.publishAndRelease(at(id), checkpoint(1));
@@ -137,7 +137,7 @@ it("gives back a claim that succeeded after its caller had left", async () => {
   expect(await a.claim(id)).toMatchObject({ owner: a.name, checkpoint: checkpoint(1) });
 });
 
-it("a server that ends says so to the server that waits for a sandbox", async () => {
+it("a server that ends informs the server that waits for a sandbox", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   const asked = Promise.withResolvers<void>();

@@ -103,7 +103,7 @@ it("keeps its promises whatever is attempted", () => {
   );
 });
 
-it("refuses a head of another format, and one that is damaged, by name", () => {
+it("refuses a head of another format, and a damaged one, by name", () => {
   const head = newHead("a", newSandbox(), { nonce: "n", now: timeOf(0) });
   const read = (text: string) => decodeRecord("some-id", Buffer.from(text));
   expect(() => read(JSON.stringify({ ...head, format: 2 }))).toThrow(/some-id\/metadata.json has format 2/);

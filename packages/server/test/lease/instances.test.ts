@@ -58,7 +58,7 @@ async function quiet(): Promise<void> {
   }
 }
 
-it("renews its record while it lives, and says dead at its orderly end", async () => {
+it("renews its record while it is alive, and marks it dead at its orderly end", async () => {
   const store = await openTemporaryStore();
   const clock = new FakeClock();
   const instance = await register(store, clock);
@@ -86,7 +86,7 @@ it("declares another dead only after its record stood still for 1.5 ttl on this 
   expect(await watcher.isDead(silent.instanceId)).toBe(true);
   expect(await watcher.urlOf(silent.instanceId)).toBeUndefined();
   expect(fenced).not.toHaveBeenCalled();
-  // It wakes up, finds out, and goes on as somebody else.
+  // It continues, finds out, and runs on under another id.
   const { instanceId } = silent;
   silentClock.advance(TTL_MS / 3);
   await vi.waitFor(() => expect(fenced).toHaveBeenCalledOnce(), { timeout: 60_000 });
@@ -99,7 +99,7 @@ it("declares another dead only after its record stood still for 1.5 ttl on this 
   await watcher.close();
 });
 
-it("lets those live that renew, however often it looks", async () => {
+it("keeps servers that renew alive, however often it looks", async () => {
   const store = await openTemporaryStore();
   const clock = new FakeClock();
   const first = await register(store, clock);
@@ -110,7 +110,7 @@ it("lets those live that renew, however often it looks", async () => {
   await Promise.all([first.close(), second.close()]);
 });
 
-it("takes a missing record as dead, and leaves a tombstone that nobody can register under", async () => {
+it("treats a missing record as dead, and leaves a tombstone that nobody can register under", async () => {
   const store = await openTemporaryStore();
   const instance = await register(store, new FakeClock());
   expect(await instance.isDead("11111111-0000-4000-8000-000000000000")).toBe(true);
@@ -181,13 +181,13 @@ it("is frozen right after a stall, before any timer has fired", async () => {
   await instance.close();
 });
 
-it("fences no server after the store was away for longer than the lease: all freeze, and all continue", async () => {
+it("fences no server after the store was unavailable for longer than the lease: all freeze, and all continue", async () => {
   const store = await openTemporaryStore();
   const clock = new FakeClock();
   let away = false;
   const flaky = new Proxy<ObjectStore>(store, {
     get: (target, property) => {
-      if (away && property === "listCells") throw new Error("The store is away.");
+      if (away && property === "listMarks") throw new Error("The store is away.");
       if (away) return () => Promise.reject(new Error("The store is away."));
       return Reflect.get(target, property) as unknown;
     },

@@ -18,7 +18,7 @@ async function ask(store: ObjectStore, id: string, nonce: string): Promise<void>
   expect(result.outcome).toBe("written");
 }
 
-it("goes from hand to hand with its checkpoint", async () => {
+it("moves from owner to owner with its checkpoint", async () => {
   const { a, b, id } = await twoInstances();
   expect(await a.create(id, newSandbox())).toMatchObject({ epoch: 1, owner: a.name, state: "live", checkpoint: null });
   await expect(b.create(id, newSandbox())).rejects.toMatchObject({ code: "wrong_state" });
@@ -35,7 +35,7 @@ it("goes from hand to hand with its checkpoint", async () => {
   expect(await b.release(at(id, 2))).toMatchObject({ owner: null, checkpoint: checkpoint(2), status: "checkpointed" });
 });
 
-it("is taken from a dead server, which then cannot publish", async () => {
+it("is claimed from a dead server, which then cannot publish", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.publish(at(id), checkpoint(1));
@@ -81,7 +81,7 @@ it("keeps a tombstone after destruction", async () => {
   await expect(a.claim(randomUUID())).rejects.toMatchObject({ code: "sandbox_not_found" });
 });
 
-it("puts its move on top when somebody asked for the sandbox meanwhile", async () => {
+it("applies its move on top of a concurrent request for the sandbox", async () => {
   const { a, store, id } = await twoInstances();
   await a.create(id, newSandbox());
   await ask(store, id, "asked");
@@ -91,7 +91,7 @@ it("puts its move on top when somebody asked for the sandbox meanwhile", async (
   });
 });
 
-it.each(["lost_request", "lost_reply"] as const)("finds out what became of each move after a %s", async (fault) => {
+it.each(["lost_request", "lost_reply"] as const)("determines the outcome of each move after a %s", async (fault) => {
   const { store: inner, id } = await twoInstances();
   const faulty = new FaultyStore(inner);
   const a = await instance(faulty.store);
@@ -135,7 +135,7 @@ it.each(["lost_request", "lost_reply"] as const)(
   },
 );
 
-it("recognises its own write under what others wrote after it", async () => {
+it("recognises its own write below later writes of others", async () => {
   const { store: inner, id } = await twoInstances();
   const faulty = new FaultyStore(inner);
   const a = await instance(faulty.store);
@@ -189,7 +189,7 @@ it("lists every sandbox, a headless and a damaged one included", async () => {
   expect(listed.find(({ sandboxId }) => sandboxId === damaged)?.error?.code).toBe("image_damaged");
 });
 
-it("gives a folder that came without a head one, with its checkpoint", async () => {
+it("gives a folder without a head one, with its checkpoint", async () => {
   const { a, b, root, id } = await twoInstances();
   await mkdir(join(root, id));
   const record = { status: "checkpointed", createdAt: "2026-01-01T00:00:00Z", idle_timeout: 17, note: "kept" };

@@ -70,7 +70,7 @@ async function idsOf(index: SandboxIndex): Promise<string[]> {
   return (await index.look()).sorted.map(({ sandboxId }) => sandboxId);
 }
 
-test("each head is read once, new ones are found, and those that were removed from the store are dropped", async () => {
+test("each head is read once, new ones are found, and removed ones are dropped", async () => {
   const stored = await CountedStore.open();
   const [one, three, two] = [await stored.put(1), await stored.put(3), await stored.put(2)];
   const index = new SandboxIndex(stored.store);
@@ -84,7 +84,7 @@ test("each head is read once, new ones are found, and those that were removed fr
   expect(stored.takeReads()).toEqual([]);
 });
 
-test("a look during another look sees what was stored before it was requested", async () => {
+test("a look during another look sees everything that was stored before it was requested", async () => {
   const stored = await CountedStore.open();
   const index = new SandboxIndex(stored.store);
   const first = await stored.put(1);
@@ -120,7 +120,7 @@ test("a folder without a readable head is looked at each time until it has one",
   expect(await idsOf(index)).toEqual([broken]);
 });
 
-test("an index that was kept spares the reads of the next start, but for the destroyed and those that came since", async () => {
+test("a stored index saves the reads of the next start, except for deleted and new sandboxes", async () => {
   const stored = await CountedStore.open();
   const folder = join(await temporaryFolder(), "kept");
   const file = (): SandboxIndexFile => new SandboxIndexFile(folder, "store A");
@@ -135,7 +135,7 @@ test("an index that was kept spares the reads of the next start, but for the des
   expect(stored.takeReads().toSorted()).toEqual([destroyed, later].toSorted());
   expect([index.isDestroyed(destroyed), index.isDestroyed(later)]).toEqual([true, false]);
   expect((await index.look()).sorted[0]).toMatchObject({ key: "k", backend: "fake" });
-  // Of another store nothing is believed, and nothing of a file that somebody has damaged.
+  // The index of another store, or a damaged file, is ignored.
   const [name = ""] = await readdir(folder);
   const other = new SandboxIndexFile(folder, "store B");
   await expect(other.read()).rejects.toThrow("ENOENT");

@@ -12,7 +12,8 @@ export async function instance(store: ObjectStore, overrides: Partial<InstancesO
   const instances = await Instances.register({
     store,
     clock: systemClock,
-    ttlMs: 15_000,
+    // On the real clock long enough for pauses of a busy machine; owners look for requests every fifteenth of it.
+    ttlMs: overrides.clock === undefined ? 60_000 : 15_000,
     url: `http://${randomUUID()}.example`,
     onFenced: () => {},
     onError: () => {},
@@ -22,7 +23,7 @@ export async function instance(store: ObjectStore, overrides: Partial<InstancesO
   return Object.assign(new Ownership(instances), { instances, name: instances.instanceId });
 }
 
-/** A sandbox, as whoever owns it at that epoch names it. */
+/** A sandbox, as its owner at that epoch names it. */
 export function at(id: string, epoch = 1): Holding {
   return { id, epoch };
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { pino } from "pino";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ImageStore } from "../../src/checkpoints/image-store.ts";
 import { UnpackedImages } from "../../src/checkpoints/unpacked-images.ts";
+import { CollectorSeat } from "../../src/collection/collector-seat.ts";
 import { startCollection } from "../../src/main/collection.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { SnapshotClient } from "../gateway/http/snapshot-client.ts";
@@ -12,6 +13,10 @@ import { MemoryStore } from "../collection/memory-store.ts";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 import { startTestServer } from "../../../../test/kit/server/test-server.ts";
 
+function seatAt(store: MemoryStore): CollectorSeat {
+  return new CollectorSeat(store, { me: () => "here", isDead: async () => false });
+}
+
 function configured(collectEvery: string) {
   const env = { SANDBOXER_COLLECT_EVERY: collectEvery, SANDBOXER_STORE: `/tmp/${randomUUID()}` };
   return parseConfig({ flags: {}, env, homeDirectory: "/home/somebody", serving: false });
@@ -19,9 +24,10 @@ function configured(collectEvery: string) {
 
 test("a destroyed sandbox and a removed snapshot are followed by a look for packs, and so is a save, but for less", async () => {
   const server = await startTestServer();
+  const store = new MemoryStore();
   const collection = startCollection(
     configured("1h"),
-    { store: new MemoryStore(), images: undefined },
+    { store, images: undefined, seat: seatAt(store) },
     server.manager.events,
     pino({ enabled: false }),
   );
@@ -42,7 +48,8 @@ test("a destroyed sandbox and a removed snapshot are followed by a look for pack
   await collection.close();
 });
 
-test("off is off, except for local copies of images that were removed", async () => {
+/** Two images, and a local copy of each in the folder. */
+async function twoCopies() {
   const { manager } = await startTestServer();
   const store = new MemoryStore();
   const folder = await temporaryFolder();
@@ -51,8 +58,27 @@ test("off is off, except for local copies of images that were removed", async ()
   for (const key of ["a/1.img", "a/2.img"])
     await images.save([key], await stateOf({ memory: Buffer.from(key) }), label);
   expect(await readdir(folder)).toHaveLength(2);
+  return { manager, store, folder, images, log: pino({ enabled: false }) };
+}
+
+test("off is off, except for local copies of images that were removed", async () => {
+  const { manager, store, folder, images, log } = await twoCopies();
   await store.delete("a/1.img");
-  const log = pino({ enabled: false });
-  expect(startCollection(configured("off"), { store, images }, manager.events, log)).toBeUndefined();
+  expect(
+    startCollection(configured("off"), { store, images, seat: seatAt(store) }, manager.events, log),
+  ).toBeUndefined();
   await expect.poll(async () => await readdir(folder)).toHaveLength(1);
+});
+
+test("a server that is not the collector removes its local copies of images that were removed", async () => {
+  const { manager, store, folder, images, log } = await twoCopies();
+  await new CollectorSeat(store, { me: () => "elsewhere", isDead: async () => false }).look(false);
+  const config = { ...configured("1h"), collectEveryMs: 100 };
+  const forget = vi.spyOn(images, "forgetCopiesOfRemoved");
+  const collection = startCollection(config, { store, images, seat: seatAt(store) }, manager.events, log);
+  // The copies that are removed at the start.
+  await forget.mock.results[0]?.value;
+  await store.delete("a/1.img");
+  await expect.poll(async () => await readdir(folder)).toHaveLength(1);
+  await collection?.close();
 });

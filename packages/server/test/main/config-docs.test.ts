@@ -30,7 +30,7 @@ test.each(SETTING_NAMES)("configuration.md has a row for %s", (name) => {
   expect(configuration).toContain(`\n${row.replaceAll(/ +/g, " ")} |`);
 });
 
-test("the examples of configuration.md say the same, in YAML and in TOML", () => {
+test("the YAML and TOML examples of configuration.md mean the same", () => {
   const [yaml = "", toml = ""] = [...blocks(configuration, "yaml"), ...blocks(configuration, "toml")];
   const [first, second] = [
     ["config.yaml", yaml],

@@ -27,7 +27,7 @@ function problem(flags: ConfigFlags = {}): string {
   }
 }
 
-test("the file wins over the default, the environment over the file, a flag over all", () => {
+test("the file overrides the default, the environment the file, and a flag all of them", () => {
   write("config.yaml", "# mine", "port: 7001", "lease-ttl: 20s", "max_clients: 5", "log_level: debug");
   const config = parse({ logLevel: "error" }, { PORT: "7002" });
   expect(config).toMatchObject({ port: 7002, leaseTtlMs: 20_000, maxClients: 5, logLevel: "error", host: "127.0.0.1" });
@@ -58,7 +58,7 @@ test("TOML says the same", () => {
   });
 });
 
-test("our own variable wins over the one that has another's name", () => {
+test("our own variable overrides the one with a common name", () => {
   expect(parse({}, { PORT: "1", SANDBOXER_PORT: "2" })).toMatchObject({
     port: 2,
     origins: { port: "environment SANDBOXER_PORT" },
@@ -86,7 +86,7 @@ test("XDG_CONFIG_HOME is honoured, for the file and for the profiles", () => {
   expect(parse().profilesDirectory).toBe(join(folder, "profiles"));
 });
 
-test("an empty file, and one of comments, say nothing", () => {
+test("an empty file, and one with only comments, set nothing", () => {
   write("config.yaml", "# nothing");
   expect(parse().port).toBe(8080);
   rmSync(join(folder, "config.yaml"));
@@ -114,7 +114,7 @@ test("paths are relative to the file, and ~ is the home directory", () => {
   expect(parse().store).toBe("s3://bucket/prefix");
 });
 
-test("a store of the file wins over --default-store", () => {
+test("a store in the file overrides --default-store", () => {
   write("config.yaml", "store: /srv");
   expect(parse({ defaultStore: true }).store).toBe("/srv");
 });
@@ -125,7 +125,7 @@ test("settings of the client are left to it", () => {
 });
 
 describe("mistakes", () => {
-  test("is said at once, with lines and what was meant", () => {
+  test("is reported at once, with lines and suggestions", () => {
     write(
       "config.yaml",
       "prot: 1",
@@ -187,7 +187,7 @@ describe("the description", () => {
   const described = (flags: ConfigFlags, env: Record<string, string>) =>
     Object.fromEntries(describeConfig(parse(flags, env)).map((setting) => [setting.key, setting]));
 
-  test("has each value, its origin and what it overrides", () => {
+  test("has each value, its origin and the overridden values", () => {
     write("config.yaml", "port: 7001", "lease_ttl: 20s");
     const { port, lease_ttl, store } = described({ port: "7003" }, { PORT: "7002" });
     expect(port).toMatchObject({

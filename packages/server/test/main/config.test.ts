@@ -44,7 +44,7 @@ test("without flags and environment there is no store and the address is loopbac
   expect(config.runscPath).toBeUndefined();
 });
 
-test("a flag wins over the environment, and the environment over the default", () => {
+test("a flag overrides the environment, and the environment the default", () => {
   const env = { PORT: "9000", CHECKPOINT_AND_RESTORE_PATH: "/srv/store" };
   const config = parse({ port: "0" }, env);
   expect(config.port).toBe(0);
@@ -118,7 +118,7 @@ test.each<[ConfigFlags, string]>([
   );
 });
 
-test("the maxima of a sandbox are the machine's, but for those that are set", () => {
+test("the maxima of a sandbox are the machine's, except those that are set", () => {
   const machine = resourceLimits(parse());
   expect(machine.everywhere).toEqual({});
   expect(machine.here).toMatchObject({ cpus: availableParallelism(), processes: 4096 });
@@ -146,7 +146,7 @@ describe("an address that others can reach", () => {
     expect(parse({ host }, { SANDBOXER_API_KEYS: "one" }).host).toBe(host);
   });
 
-  test("a key of the data directory is enough, and one that cannot be read is none", async () => {
+  test("a key of the data directory is enough, and an unreadable one does not count", async () => {
     const dataDirectory = await temporaryFolder();
     expect(() => parse({ host: "0.0.0.0", dataDirectory })).toThrow(/without keys/);
     await new KeyFile(dataDirectory).create({ name: "ci", scope: "use" });

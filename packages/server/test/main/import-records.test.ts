@@ -116,7 +116,7 @@ test("the cells of a bucket get heads too", async () => {
   expect(await store.readCell(key)).toBeUndefined();
 });
 
-test("snapshots whose records were in the file only are in the registry, with name and pin", async () => {
+test("snapshots that were recorded only in the file are in the registry, with name and pin", async () => {
   const { data, store } = await openTargets();
   const file = new SnapshotFile(join(data, "snapshots.json"));
   const record = {

@@ -24,7 +24,7 @@ test("an error of another server is read up to a limit", async () => {
   await expect.poll(() => sent.open).toBe(0);
 });
 
-test("nothing is read of what is answered to a ring, and to the question whether a server lives", async () => {
+test("the responses to a ring and to a liveness check are not read", async () => {
   const { url, sent } = await endlessServer(200, "{");
   await ringOver(SECRET, { debug: () => {} })(url, "00000000-0000-4000-8000-000000000000");
   await expect.poll(() => isServerAlive(url)).toBe(true);
@@ -32,7 +32,7 @@ test("nothing is read of what is answered to a ring, and to the question whether
   expect(sent.bytes).toBeLessThan(32 * MIB);
 });
 
-test("an answer that does not end is given up", async () => {
+test("an endless response is abandoned", async () => {
   const silent = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
   await expect(readText(silent, { limitMs: 20 })).rejects.toMatchObject({ code: "timeout" });
 });

@@ -30,7 +30,7 @@ test("an unhealthy provider reports the reason, instead of failing", async () =>
   expect(health).toMatchObject({ ok: false, summary: expect.stringContaining("daytona-api-key") });
 });
 
-test("a provider whose snapshots are elsewhere is opened to delete one; the others are not asked", async () => {
+test("a provider with remote snapshots is opened to delete one; the others are not", async () => {
   const backends = await assembleBackends(
     await config({ dockerHost: "unix:///nowhere" }),
     new FakeBackend(),
@@ -45,7 +45,7 @@ test("a provider whose snapshots are elsewhere is opened to delete one; the othe
   await forget("docker", "docker-image-tar");
 });
 
-test("any of them can be the backend of sandboxes that do not say", async () => {
+test("any of them can be the default backend", async () => {
   const prepared = await prepareBackend(await config({ backend: "saas-stub" }), secrets, () => {});
   const opened = await prepared.open("an-instance");
   const { backend } = opened;
@@ -54,7 +54,7 @@ test("any of them can be the backend of sandboxes that do not say", async () => 
   await opened.close();
 });
 
-test("a name that nobody has is refused with those that there are", async () => {
+test("an unknown name is refused with a list of the known ones", async () => {
   const refused = prepareBackend(await config({ backend: "dokcer" }), secrets, () => {});
   await expect(refused).rejects.toMatchObject({
     code: "bad_request",
@@ -62,7 +62,7 @@ test("a name that nobody has is refused with those that there are", async () => 
   });
 });
 
-test("an extension that takes the name of another backend is refused", async () => {
+test("an extension with the name of another backend is refused", async () => {
   const settings = await config();
   const manifest = join(settings.dataDirectory, "..", "manifest.json");
   await mkdir(join(settings.dataDirectory, ".."), { recursive: true });

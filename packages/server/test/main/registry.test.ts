@@ -11,12 +11,14 @@ import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 const STATE = { kind: "stub-metadata", members: [], requirements: {} } as const;
 const WITH_BYTES = { ...STATE, members: [{ name: "a", path: "/nowhere", sizeBytes: 1 }] };
 
-/** What a server opens at its start. */
+/** The parts that a server opens at its start. */
 async function open(flags: Record<string, string> = {}): Promise<Durability & { readonly data: string }> {
   const data = await temporaryFolder();
   const config = parseConfig({ flags: { dataDirectory: data, ...flags }, env: {}, homeDirectory: data });
   const secrets = new SecretSources({ definitions: {}, environment: {}, warn: () => {} });
-  const opened = await openDurability(config, secrets, "http://127.0.0.1:1", pino({ level: "silent" }), () => {});
+  const opened = await openDurability(config, secrets, "http://127.0.0.1:1", pino({ level: "silent" }), {
+    onFenced: () => {},
+  });
   onTestFinished(() => opened.instances.close());
   return { ...opened, data };
 }

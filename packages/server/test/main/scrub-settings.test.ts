@@ -5,7 +5,7 @@ import { scrubSettings } from "../../src/main/scrub-settings.ts";
 const settings = (flags: Record<string, string>) =>
   scrubSettings(parseConfig({ flags, env: {}, homeDirectory: "/home/ada" }));
 
-test("a directory is read once a week, a bucket when it is asked for", () => {
+test("a directory is scrubbed once a week, a bucket on request", () => {
   expect(settings({ store: "/srv/store" })).toEqual({ everyMs: 7 * 86_400_000, rateMb: 20 });
   expect(settings({ store: "s3://bucket/prefix" })).toEqual({ everyMs: undefined, rateMb: 20 });
   expect(settings({ store: "gs://bucket", scrubEvery: "30d", scrubRateMb: "0" })).toEqual({

@@ -6,7 +6,7 @@ import { scrubStoreAt } from "../../src/main/scrub.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
-test("a scrub without a server has what it fetches in the data directory", async () => {
+test("a scrub without a server caches fetched packs in the data directory", async () => {
   const [store, data] = [await temporaryFolder(), await temporaryFolder()];
   await (await DirectoryStore.open(store)).writeText("instances/note", "a store");
   const env = { SANDBOXER_STORE: store, SANDBOXER_DATA_DIRECTORY: data };

@@ -39,7 +39,7 @@ test("secrets that the config file names reach the variables of a sandbox, and n
   );
 });
 
-test("without a key for Daytona it is said where to put one", async () => {
+test("without a key for Daytona the error explains where to put one", async () => {
   const secrets = openSecrets(parseConfig({ flags: {}, env: {}, homeDirectory: folder }), () => {});
   await expect(secrets.resolve("daytona-api-key")).rejects.toThrow(
     expect.objectContaining({ code: "secret_unavailable", hint: expect.stringContaining("DAYTONA_API_KEY") as string }),

@@ -16,7 +16,7 @@ function apply(profile: ProfileText, request: CreateRequestBody = {}) {
 const failing = (code: string, message: RegExp) =>
   expect.objectContaining({ code, message: expect.stringMatching(message) });
 
-test("an empty request is what the profile says", () => {
+test("an empty request gets the settings of the profile", () => {
   const applied = apply({
     isolation: "gvisor",
     network: "sandbox",
@@ -107,7 +107,7 @@ test("neither profile nor request is changed", () => {
 });
 
 describe("ttl", () => {
-  test("over the maximum is refused, up to it is not", () => {
+  test("above the maximum is refused, up to it is not", () => {
     expect(() => apply({ ttl: { max: "4h" } }, { ttl: "5h" })).toThrow(
       failing("ttl_too_long", /5h is longer than profile\.test allows: 4h/),
     );
@@ -131,11 +131,11 @@ describe("inputs", () => {
     note: {},
   };
 
-  test("a required one that is missing is named", () => {
+  test("a missing required one is named", () => {
     expect(() => apply({ inputs })).toThrow(failing("bad_request", /needs these inputs: repo \(the folder\)/));
   });
 
-  test("defaults fill in, and what is given wins; an empty text is given", () => {
+  test("defaults fill in, and given values win; an empty text is a value", () => {
     expect(apply({ inputs }, { inputs: { repo: "." } }).request.inputs).toEqual({ repo: ".", ref: "main" });
     const given = { repo: "", ref: "dev", note: "n" };
     expect(apply({ inputs }, { inputs: given }).request.inputs).toEqual(given);
@@ -194,7 +194,7 @@ test("a variable of the request replaces the profile's secret", () => {
   });
 });
 
-test("a request without checkpoints does without what the profile builds on them", () => {
+test("a request without checkpoints drops the profile's settings that need them", () => {
   const profile = { enable_checkpoint: true, enable_sandbox_handoff: true, on_disconnect: "checkpoint" };
   const { request } = apply(profile, { enable_checkpoint: false });
   expect(request.enable_checkpoint).toBe(false);

@@ -78,7 +78,7 @@ test.each(["", "zzz", "__proto__", "constructor"])("%j is no profile", async (na
 });
 
 describe("mistakes", () => {
-  test("is said all at once, of all files, with line and column", async () => {
+  test("are all reported at once, for all files, with line and column", async () => {
     write("a.yaml", "name: profile.a\nbackend: gvisor\nttl:\n  max: 4hours\n  defalt: 1h\nresources:\n  memory: 5\n");
     write("b.yaml", "name: [\n");
     write("c.yaml", "name: Profile C\nextension: compose-ssh\nbackends: [gvisor]\nnetwork: host\n");
@@ -141,7 +141,7 @@ describe("mistakes", () => {
   });
 });
 
-test("numbers are texts in env and placement, as they were written", async () => {
+test("numbers are texts in env and placement, as written", async () => {
   write("a.yaml", "name: profile.a\nbackends: [gvisor]\nenv: {V: 1.10}\nplacement: {port: 0022}\n");
   expect((await load()).get("profile.a")).toMatchObject({ env: { V: "1.10" }, placement: { port: "0022" } });
 });

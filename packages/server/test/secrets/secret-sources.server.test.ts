@@ -55,7 +55,7 @@ describe("a file", () => {
     expect((await secrets.resolve("github")).reveal()).toBe("new");
   });
 
-  test("that others may read gives one warning, without the value", async () => {
+  test("that others may read causes one warning, without the value", async () => {
     const secrets = sources(file("hunter2", 0o644));
     await secrets.resolve("github");
     await secrets.resolve("github");
@@ -81,7 +81,7 @@ describe("a file", () => {
     await expect(sources(definition()).resolve("github")).rejects.toThrow(failing(message));
   });
 
-  test("a pipe that nobody writes does not block", async () => {
+  test("a pipe without a writer does not block", async () => {
     const pipe = join(folder, "pipe");
     expect(spawnSync("mkfifo", [pipe]).status).toBe(0);
     await expect(sources({ file: pipe }).resolve("github")).rejects.toThrow(failing(/is not a file/));
@@ -104,19 +104,19 @@ describe("a variable", () => {
 });
 
 describe("a command", () => {
-  test("gives what it prints; its arguments meet no shell", async () => {
+  test("returns its output; its arguments are not parsed by a shell", async () => {
     const secrets = sources({ command: ["printf", "%s\n", "$HOME; `id`"] });
     expect((await secrets.resolve("github")).reveal()).toBe("$HOME; `id`");
   });
 
-  test("has the environment that was given, and nothing on stdin", async () => {
+  test("has the given environment, and an empty stdin", async () => {
     const secrets = sources(shell('cat; printf "%s" "$WHO"'), {
       environment: { PATH: process.env["PATH"], WHO: "ada" },
     });
     expect((await secrets.resolve("github")).reveal()).toBe("ada");
   });
 
-  test("that fails is named with its exit code, and nothing that it said", async () => {
+  test("that fails is named with its exit code, and without its output", async () => {
     const secrets = sources(shell("echo hunter2; echo hunter2 >&2; exit 3"));
     const error = await secrets.resolve("github").catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -136,7 +136,7 @@ describe("a command", () => {
     await expect(sources(definition).resolve("github")).rejects.toThrow(failing(message));
   });
 
-  test("that hangs is ended, with what it started", async () => {
+  test("that hangs is killed with its children", async () => {
     const pids = join(folder, "pids");
     const secrets = sources(shell(`sleep 600 & echo $! $$ > ${pids}; wait`), { commandTimeoutMs: 1500 });
     await expect(secrets.resolve("github")).rejects.toThrow(failing(/did not answer in 1\.5 s/));
@@ -145,7 +145,7 @@ describe("a command", () => {
     await expect.poll(() => started.filter((pid) => isRunning(pid))).toEqual([]);
   });
 
-  test("is ended when its caller gives up", async () => {
+  test("is killed when its caller aborts", async () => {
     const controller = new AbortController();
     const started = join(folder, "started");
     const resolving = sources(shell(`echo $$ > ${started}.part; mv ${started}.part ${started}; sleep 600`)).resolve(

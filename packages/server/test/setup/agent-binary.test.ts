@@ -38,7 +38,7 @@ test("a prebuilt one needs no compiler", async () => {
   expect(await prepareAgent({ ...fixture.context, agentDirectory })).toMatchObject({ path });
 });
 
-test("without a compiler the error says what to install", async () => {
+test("without a compiler the error names the package to install", async () => {
   using fixture = setupFixture();
   const preparing = prepareAgent(withSources(fixture));
   await expect(preparing).rejects.toMatchObject({

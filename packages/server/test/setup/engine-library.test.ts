@@ -10,7 +10,7 @@ import { setupFixture, type SetupFixture } from "./setup-fixture.ts";
 const AGENT = { path: "/x/agent", sha256: "a".repeat(64) };
 const OLD = "20240729.0";
 const NEWEST = "0.0.0-20260701204157-69c2d17aea96";
-const signal = AbortSignal.timeout(20_000);
+const { signal } = new AbortController();
 const script = (version: string): string => `echo "runsc version release-${version}"`;
 const works: SelfTest = async () => ({ ok: true, elapsedMs: 1 });
 
@@ -87,7 +87,7 @@ test("a missing engine is fetched once for all that wait for it", async () => {
   expect(fixture.steps.filter(({ name, state }) => name === "engine: a friend" && state === "done")).toHaveLength(1);
 });
 
-test("a restore does not wait for minutes: it says that the engine is coming, and succeeds later", async () => {
+test("a restore does not wait for minutes: it reports that the engine is being fetched, and succeeds later", async () => {
   using fixture = setupFixture();
   const gate = Promise.withResolvers<void>();
   const sourcesOf = (version: string) => [source(fixture, version, gate.promise)];
@@ -168,7 +168,7 @@ test("a start on an old engine fetches the newest behind it, and offers it for t
   );
 });
 
-test("where no newer one can be had, one sentence says what the old one lacks", async () => {
+test("if no newer one is available, one sentence lists what the old one lacks", async () => {
   using fixture = setupFixture();
   const { library: engines, current } = await library(fixture);
   await engines.open(current);

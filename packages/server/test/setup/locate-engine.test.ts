@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { installEngine } from "../../src/setup/engine/cache.ts";
 import { debianPackageFrom } from "../../src/setup/engine/debian-package.ts";
-import { locateEngine } from "../../src/setup/engine/engine.ts";
+import { buildNewestEngine, locateEngine } from "../../src/setup/engine/engine.ts";
 import { cachedCopy, installed } from "../../src/setup/engine/local-sources.ts";
 import { newestBuildOf } from "../../src/setup/engine/newest.ts";
 import { officialReleaseFrom } from "../../src/setup/engine/official-release.ts";
@@ -13,9 +13,9 @@ import { setupFixture } from "./setup-fixture.ts";
 
 const RUNSC = `echo "runsc version release-20240729.0"; echo "spec: 1.1.0"`;
 const OLD_RUNSC = `echo "runsc version 0.0~20221219.0"`;
-const signal = AbortSignal.timeout(20_000);
+const { signal } = new AbortController();
 
-test("a path that is given is used, and nothing else is looked for", async () => {
+test("a given path is used, and nothing else is searched", async () => {
   using fixture = setupFixture();
   const path = fixture.program("mine/runsc", RUNSC);
   fixture.program("bin/runsc", `echo "runsc version release-20990101.0"`);
@@ -63,7 +63,7 @@ test("one on PATH counts like those in the cache, unless it is too old", async (
   expect(await locateEngine(fixture.context, [installed])).toMatchObject({ source: "runsc on PATH", path });
 });
 
-test("a damaged one in the cache is passed over for the next", async () => {
+test("a damaged engine in the cache is skipped", async () => {
   using fixture = setupFixture();
   for (const version of ["20240729.0", NEWEST]) {
     const candidate = fixture.program(`candidate-${version}`, script(version));
@@ -76,7 +76,7 @@ test("a damaged one in the cache is passed over for the next", async () => {
   expect(await locateEngine(fixture.context, [installed])).toMatchObject({ version: "20240729.0" });
 });
 
-test("a cached one that was changed is not used", async () => {
+test("a changed engine in the cache is not used", async () => {
   using fixture = setupFixture();
   const candidate = fixture.program("candidate", RUNSC);
   const { path } = await installEngine(fixture.context.cacheDirectory, candidate, "test", signal);
@@ -84,7 +84,7 @@ test("a cached one that was changed is not used", async () => {
   await expect(locateEngine(fixture.context, [cachedCopy])).rejects.toMatchObject({ code: "backend_unavailable" });
 });
 
-test("where no source has one, the error names each reason and what to do", async () => {
+test("if no source has one, the error has each reason and the next step", async () => {
   using fixture = setupFixture();
   const locating = locateEngine(fixture.context, [installed, cachedCopy]);
   await expect(locating).rejects.toMatchObject({
@@ -93,7 +93,7 @@ test("where no source has one, the error names each reason and what to do", asyn
   });
 });
 
-test("a source that breaks is passed over, and its reason is kept", async () => {
+test("a failing source is skipped, and its reason is kept", async () => {
   using fixture = setupFixture();
   fixture.program("bin/runsc", RUNSC);
   const broken = { ...cachedCopy, find: () => Promise.reject(new Error("disk on fire")) };
@@ -101,7 +101,7 @@ test("a source that breaks is passed over, and its reason is kept", async () => 
   await expect(locateEngine(fixture.context, [broken])).rejects.toThrow(/disk on fire/);
 });
 
-test("a source that hangs is given up after its time", async () => {
+test("a source that hangs times out", async () => {
   using fixture = setupFixture();
   fixture.program("bin/runsc", `sleep 1000`);
   const locating = locateEngine(fixture.context, [{ ...installed, timeoutMs: 200 }]);
@@ -193,14 +193,33 @@ function withSources(fixture: ReturnType<typeof setupFixture>) {
   };
 }
 
-test("Debian's package and a build are used when they are what was tested", async () => {
+test("a build that fails does not ask for Go where Go is installed", async () => {
+  using fixture = setupFixture();
+  fixture.program("bin/go", "exit 1");
+  await expect(buildNewestEngine(fixture.context)).rejects.toMatchObject({ hint: expect.stringMatching(/^Try again/) });
+});
+
+test("a build whose download was interrupted is retried; a refused one is not", async () => {
+  using fixture = setupFixture();
+  const tries = `${fixture.directory}/tries`;
+  const failing = async (words: string): Promise<string> => {
+    writeFileSync(tries, "");
+    fixture.program("bin/go", `echo x >> ${tries}; echo 'go: ${words}' >&2; exit 1`);
+    await expect(locateEngine(fixture.context, [newestBuildOf("")])).rejects.toThrow(words);
+    return readFileSync(tries, "utf8").replaceAll("\n", "");
+  };
+  expect(await failing("net/http: TLS handshake timeout")).toBe("xxx");
+  expect(await failing("module lookup disabled by GOPROXY=off")).toBe("x");
+});
+
+test("Debian's package and a build are used if they are the tested ones", async () => {
   using fixture = setupFixture();
   const { debian, checksum, modules } = withSources(fixture);
   expect(await locateEngine(fixture.context, [debian(checksum)])).toMatchObject({ version: "20240729.0" });
   expect(await locateEngine(fixture.context, [newestBuildOf(modules)])).toMatchObject({ version: NEWEST });
 });
 
-test("a package or a build that nobody has tested is never run", async () => {
+test("an untested package or build is never run", async () => {
   using fixture = setupFixture();
   const { debian, hasRun } = withSources(fixture);
   const other = sha256("other");

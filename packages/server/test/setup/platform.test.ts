@@ -5,7 +5,7 @@ import { setupFixture } from "./setup-fixture.ts";
 const ENGINE = { path: "/x/runsc", version: "20240729.0", sha256: "e".repeat(64), source: "test" };
 const AGENT = { path: "/x/agent", sha256: "a".repeat(64) };
 
-/** A machine where each platform gives its verdicts in turn, the last one for ever. */
+/** A machine where each platform returns its verdicts in turn, the last one forever. */
 function machine(verdicts: Record<string, boolean[]>): { selfTest: SelfTest; tried: string[] } {
   const tried: string[] = [];
   const selfTest: SelfTest = async ({ platform }): Promise<Verdict> => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { withSetupLock } from "../../src/setup/index.ts";
 import { setupFixture } from "./setup-fixture.ts";
 
-test("a second start waits for the first, and says so", async () => {
+test("a second start waits for the first, and reports it", async () => {
   using fixture = setupFixture();
   const events: string[] = [];
   const start = (name: string): Promise<void> =>
@@ -21,7 +21,7 @@ test("a second start waits for the first, and says so", async () => {
   ]);
 });
 
-test("the lock is let go when set-up fails", async () => {
+test("the lock is released when set-up fails", async () => {
   using fixture = setupFixture();
   await expect(withSetupLock(fixture.context, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
   expect(await withSetupLock(fixture.context, () => Promise.resolve("yes"))).toBe("yes");

@@ -16,7 +16,7 @@ for (const server of [minio, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
     const setting = behindFaults(server, running);
 
-    it.each(UNCLEAR)("a blob is written all the same, and is one's own, when a write meets %s", async (_, fault) => {
+    it.each(UNCLEAR)("a blob is written, and recognized as our own, when a write meets %s", async (_, fault) => {
       const { direct, proxy, store } = setting();
       for (const ifAbsent of [false, true]) {
         proxy.once(writes, fault);
@@ -68,7 +68,7 @@ for (const server of [minio, fakeGcsServer, storageTestbench]) {
       else expect(rest).toMatchObject({ code: "store_unavailable" });
     });
 
-    it("an upload that is given up leaves nothing", async () => {
+    it("an aborted upload leaves nothing", async () => {
       const { direct, proxy, store, partBytes } = setting();
       async function* failing(): AsyncGenerator<Uint8Array> {
         for (let piece = 0; piece < 5; piece++) yield randomBytes(0.625 * partBytes);

@@ -20,7 +20,7 @@ for (const server of [minio, fakeGcsServer]) {
       Buffer.from((await setting().direct.readCell(key))?.body ?? []).toString();
 
     describe.each(UNCLEAR)("cells, when a write meets %s", (_, fault) => {
-      it("say that it is unclear, and do not try again by themselves", async () => {
+      it("report an unclear outcome, and do not retry automatically", async () => {
         const { proxy, store } = setting();
         proxy.once(writes, fault);
         await expect(store.swapCell(KEY, undefined, bytes("one"))).rejects.toBeInstanceOf(AmbiguousWriteError);
@@ -64,7 +64,7 @@ for (const server of [minio, fakeGcsServer]) {
       }
     });
 
-    it("a swap takes one request, and so does a look", async () => {
+    it("a swap takes one request, and so does a read", async () => {
       const { proxy, store } = setting();
       const first = await store.swapCell(KEY, undefined, bytes("1"));
       await store.swapCell(KEY, first.outcome === "written" ? first.version : "", bytes("2"));
@@ -72,7 +72,7 @@ for (const server of [minio, fakeGcsServer]) {
       expect(proxy.seen.map(({ method }) => method)).toHaveLength(3);
     });
 
-    it("a store that stays away is an error that says so", async () => {
+    it("a store that stays unavailable is an error that names it", async () => {
       const { proxy, store } = setting();
       proxy.fault = () => "request-lost";
       await expect(store.stat("blob")).rejects.toMatchObject({

@@ -26,7 +26,7 @@ for (const server of [minio, fakeGcsServer]) {
       });
     });
 
-    test("kill -9 of an owner that yields, when the head is released: the server that asked continues", async () => {
+    test("kill -9 of a yielding owner, when the head is released: the requesting server continues", async () => {
       const store = await running().newStore();
       const { survivor, doomed } = await pair("the head is released", "dieAt", store, LONG_LEASE_TTL_MS);
       const { client, id } = await doomed.create(HANDOFF);

@@ -25,7 +25,7 @@ async function blobsOf(store: ObjectStore): Promise<readonly (readonly [key: str
   );
 }
 
-/** Those in which something of a checkpoint can be read. */
+/** The objects in which a part of a checkpoint is readable. */
 async function readable(store: ObjectStore): Promise<string[]> {
   const piece = MEMBERS.random.subarray(300_000, 300_032);
   const found = (await blobsOf(store)).filter(([, bytes]) => bytes.includes(SECRET) || bytes.includes(piece));
@@ -34,7 +34,7 @@ async function readable(store: ObjectStore): Promise<string[]> {
 
 for (const server of [minio, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
-    it("a checkpoint is encrypted, opened with a key that took the place of its own, and gone with it", async () => {
+    it("a checkpoint is encrypted, readable with the rotated key, and unreadable once its key is removed", async () => {
       const store = await openStore(await running().newStore());
       const keys = new Map(["old", "new"].map((name) => [name, newKey()]));
       const only = (name: string) =>
@@ -63,12 +63,12 @@ for (const server of [minio, fakeGcsServer, storageTestbench]) {
       expect(await only("new").load(id, third.name)).toEqual(MEMBERS);
       await only("new").checkpoints.removeAll(id);
       expect(await collect(store.list("data-keys"))).toEqual([]);
-      // Who kept everything but the key has nothing, even with the master keys.
+      // Without the data key everything else is useless, even with the master keys.
       await putBack();
       for (const { name } of [first, second, third]) {
         await expect(only("new").load(id, name)).rejects.toMatchObject({ code: "image_damaged" });
       }
-      // What was looked for is found where nothing is encrypted.
+      // The search finds the text if nothing is encrypted.
       await serverOn(store).save(newId(), MEMBERS);
       expect(await readable(store)).not.toEqual([]);
     });

@@ -34,7 +34,7 @@ function behindProxy(running: () => RunningStoreServer): () => { proxy: FaultyPr
   return () => ({ proxy, address });
 }
 
-describe("the probe says what is wrong with S3", () => {
+describe("the probe explains problems with S3", () => {
   withServer(minio, (running) => {
     const setting = behindProxy(running);
 
@@ -102,7 +102,7 @@ describe("the probe says what is wrong with S3", () => {
     expect(message).toContain("does not accept the credentials");
   });
 
-  it("an endpoint where nobody listens", async () => {
+  it("an endpoint without a listener", async () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "x");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "y");
     const { code, message } = await refusal("s3://bucket/prefix?endpoint=http://127.0.0.1:1");
@@ -112,7 +112,7 @@ describe("the probe says what is wrong with S3", () => {
   });
 });
 
-describe("the probe says what is wrong with GCS", () => {
+describe("the probe explains problems with GCS", () => {
   withServer(fakeGcsServer, (running) => {
     const setting = behindProxy(running);
 
@@ -122,7 +122,7 @@ describe("the probe says what is wrong with GCS", () => {
       expect(hint).toContain("Create the bucket");
     });
 
-    it("a bucket that goes away while it is used", async () => {
+    it("a bucket that is deleted while it is used", async () => {
       const store = await openDriver(setting().address.replace("gs://", "gs://another-"));
       const swapping = store.swapCell("cell.json", undefined, Buffer.from("{}"));
       await expect(swapping).rejects.toMatchObject({ code: "store_unavailable" });
@@ -155,7 +155,7 @@ describe("the probe says what is wrong with GCS", () => {
     expect(message).toContain("/missing/key.json");
   });
 
-  it("an endpoint where nobody listens", async () => {
+  it("an endpoint without a listener", async () => {
     const { message } = await refusal("gs://bucket/prefix?endpoint=http://127.0.0.1:65533");
     expect(message).toContain("cannot be reached");
     expect(message).toContain("ECONNREFUSED");

@@ -37,7 +37,7 @@ for (const server of [minio, fakeGcsServer, storageTestbench]) {
         expect(new Set(chain).size).toBe(chain.length);
         expect(chain.toSorted()).toEqual(racers.flatMap(({ acknowledged }) => acknowledged).toSorted());
         expect(chain).toHaveLength(3 * ENTRIES);
-        // What one process did stands in the order in which it did it.
+        // The entries of one process are in their original order.
         for (const { acknowledged } of racers) {
           expect(chain.filter((entry) => acknowledged.includes(entry))).toEqual(acknowledged);
         }

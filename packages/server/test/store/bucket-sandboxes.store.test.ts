@@ -18,7 +18,7 @@ function losing(): (request: SeenRequest) => "answer-lost" | undefined {
 
 for (const server of [minio, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
-    it("another server over the same bucket takes a sandbox up", async () => {
+    it("another server on the same bucket resumes a sandbox", async () => {
       const store = await running().newStore();
       const [first, second] = [await startTestServer({ store }), await startTestServer({ store })];
       const { client, id } = await first.create(LEASED);

@@ -42,7 +42,7 @@ for (const server of [minio, moto, fakeGcsServer, storageTestbench]) {
       expect((await store.swapCell("b/metadata.json", undefined, bytes("1"))).outcome).toBe("written");
     });
 
-    it("a bucket that was emptied holds no list of nothing, and is not begun again", async () => {
+    it("an emptied bucket does not return an empty list, and is not initialized again", async () => {
       const address = await running().newStore();
       const known = new KnownStores(await temporaryFolder());
       const [store, driver] = [await openStore(address, { known }), await openDriver(address)];
@@ -56,7 +56,7 @@ for (const server of [minio, moto, fakeGcsServer, storageTestbench]) {
       expect(await collect(driver.list(""))).toEqual([]);
     });
 
-    it("a store that is present takes no further request", async () => {
+    it("a store that is present needs no further request", async () => {
       const proxy = await FaultyProxy.start(running().endpoint);
       try {
         const store = await openStore(await running().newStore(proxy.endpoint));

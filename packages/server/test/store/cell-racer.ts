@@ -39,7 +39,7 @@ for (let done = 0; Number(wanted) === 0 || done < Number(wanted);) {
     writeSync(1, `${entry}\n`);
     done++;
   } catch (error) {
-    // The next look at the chain tells.
+    // The next read of the chain shows it.
     if (!(error instanceof AmbiguousWriteError)) throw error;
   }
 }

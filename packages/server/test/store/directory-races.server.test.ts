@@ -49,7 +49,7 @@ it("loses no acknowledged write of processes that are killed in the middle", asy
     }
     await Promise.all(racers.map(({ ended }) => ended));
     acknowledged.push(...racers.flatMap((racer) => racer.acknowledged));
-    // What one process did stands in the order in which it did it.
+    // The entries of one process are in their original order.
     const chain = await chainAt(root);
     for (const racer of racers) {
       const own = chain.filter((entry) => entry.startsWith(`${(racer.acknowledged[0] ?? "").split("-")[0]}-`));

@@ -65,7 +65,7 @@ it("keeps the newest versions of a head and shows the newest in metadata.json", 
   expect(await readFile(join(root, "instances/one.json"), "utf8")).toBe('{"number":2}');
 });
 
-it("reads the newest version, whatever somebody wrote into the view, and repairs the view", async () => {
+it("reads the newest version, whatever the view contains, and repairs the view", async () => {
   const root = await temporaryFolder();
   const store = await DirectoryStore.open(root);
   await swapTimes(store, "sandbox/metadata.json", 2);
@@ -84,7 +84,7 @@ it("does not leave an older view behind when a slow writer is overtaken", async 
   const slow = new DirectoryCells(root, temporary);
   const pathOf = temporary.path.bind(temporary);
   let overtaken = false;
-  // Its head has moved, its view has not been written yet, and others go on.
+  // Its head has moved, its view was not written yet, and others continue.
   temporary.path = async () => {
     if (!overtaken) await swapTimes(fast, "sandbox/metadata.json", 3);
     overtaken = true;
@@ -95,7 +95,7 @@ it("does not leave an older view behind when a slow writer is overtaken", async 
   expect(await readFile(join(root, "sandbox/metadata.json"), "utf8")).toBe('{"number":3}');
 });
 
-it("takes a plain file without versions as the cell", async () => {
+it("reads a plain file without versions as the cell", async () => {
   const root = await temporaryFolder();
   await mkdir(join(root, "imported"));
   await writeFile(join(root, "imported/metadata.json"), '{"status":"checkpointed"}');
@@ -124,15 +124,15 @@ it("recognises that it brought a removed version to life again", async () => {
   const root = await temporaryFolder();
   const store = await DirectoryStore.open(root);
   await swapTimes(store, "sandbox/metadata.json", 1);
-  // Version 2 is gone; version 3 is there, and names another parent.
+  // Version 2 was removed; version 3 exists, and names another parent.
   expect(await appendLate(root, store, 17)).toBeUndefined();
   expect(Buffer.from((await store.readCell("sandbox/metadata.json"))?.body ?? []).toString()).toBe('{"number":17}');
-  // Here the version after its own is gone too: it cannot know.
+  // Here the version after its own was removed too: it cannot know.
   await expect(appendLate(root, store, 18)).rejects.toBeInstanceOf(AmbiguousWriteError);
   expect(Buffer.from((await store.readCell("sandbox/metadata.json"))?.body ?? []).toString()).toBe('{"number":18}');
 });
 
-it("removes what dead processes of this machine left half-written, and nothing else", async () => {
+it("removes half-written files of dead processes of this machine, and nothing else", async () => {
   const root = await temporaryFolder();
   await DirectoryStore.open(root);
   const folder = join(root, ".temporary");
@@ -145,7 +145,7 @@ it("removes what dead processes of this machine left half-written, and nothing e
   expect(await readdir(folder)).toEqual([foreign]);
 });
 
-it("continues after somebody has tidied up its temporary files", async () => {
+it("continues after its temporary files were removed", async () => {
   const root = await temporaryFolder();
   const store = await DirectoryStore.open(root);
   await store.write("a/blob", [bytes("one")]);
@@ -160,7 +160,7 @@ it("continues after somebody has tidied up its temporary files", async () => {
   expect(await store.readCell("sandbox/metadata.json")).toBeUndefined();
 });
 
-it("opens paths and file: URLs, and says what it cannot open", async () => {
+it("opens paths and file: URLs, and names addresses that it cannot open", async () => {
   const root = await temporaryFolder();
   expect((await openStore(join(root, "a"))).address).toBe(join(root, "a"));
   expect((await openStore(`file://${root}/b`)).address).toBe(join(root, "b"));

@@ -9,7 +9,7 @@ import { UploadSessions } from "../../../../test/kit/upload-sessions.ts";
 export const writes = ({ method }: SeenRequest): boolean => method !== "GET" && method !== "HEAD";
 export const reads = ({ method }: SeenRequest): boolean => method === "GET" || method === "HEAD";
 
-/** What leaves open whether a write was carried out. */
+/** Faults after which the outcome of a write is unknown. */
 export const UNCLEAR: readonly (readonly [string, Fault])[] = [
   ["a lost request", "request-lost"],
   ["a lost answer", "answer-lost"],
@@ -26,7 +26,7 @@ export interface Setting {
   readonly store: ObjectStore;
   /** The same one, undisturbed. */
   readonly direct: ObjectStore;
-  /** Of its parts. */
+  /** The size of its parts. */
   readonly partBytes: number;
 }
 

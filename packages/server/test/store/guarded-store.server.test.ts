@@ -19,6 +19,7 @@ const CALLS: readonly (readonly [string, (store: ObjectStore) => Promise<unknown
   ["creates a cell", (store) => store.swapCell("new/metadata.json", undefined, bytes("1"))],
   ["removes a cell", (store) => store.deleteCell("a/metadata.json")],
   ["lists cells", (store) => collect(store.listCells("a"))],
+  ["lists marks", (store) => collect(store.listMarks("a"))],
   ["looks at a blob", (store) => store.stat("a/blob")],
   ["reads a blob", (store) => readAll(store, "a/blob")],
   ["writes a blob", (store) => store.write("b/blob", [bytes("content")])],
@@ -67,7 +68,7 @@ for (const [how, make, skipped] of VANISHING) {
   });
 }
 
-/** Does something right after the store's own write, before anybody is told. */
+/** Runs something right after the store's own write, before its caller gets the answer. */
 function afterSwap(inner: ObjectStore, action: () => Promise<void>): ObjectStore {
   return new Proxy(inner, {
     get: (target, name) => {
@@ -82,7 +83,7 @@ function afterSwap(inner: ObjectStore, action: () => Promise<void>): ObjectStore
   });
 }
 
-test("a swap whose store vanishes before it is answered may or may not be there", async () => {
+test("a swap whose store disappears before the answer has an unknown outcome", async () => {
   const folder = await movedFolder();
   await openStore(folder.path);
   const { id } = JSON.parse(await readFile(join(folder.path, "store.json"), "utf8")) as { id: string };
@@ -130,13 +131,13 @@ async function awayDuring(method: keyof ObjectStore): Promise<ObjectStore> {
   );
 }
 
-test("nothing is absent from a store that has just come back", async () => {
+test("nothing counts as absent in a store that has just come back", async () => {
   expect((await (await awayDuring("readCell")).readCell("a/metadata.json"))?.body).toBeDefined();
   expect(await (await awayDuring("stat")).stat("a/blob")).toMatchObject({ sizeBytes: 7 });
   expect((await readAll(await awayDuring("read"), "a/blob")).toString()).toBe("content");
 });
 
-test("a list during which the store was away does not count", async () => {
+test("a list during which the store was missing is invalid", async () => {
   const folder = await movedFolder();
   const store = await openStore(folder.path);
   for (const key of ["a/1", "b/2"]) await store.write(key, [bytes("content")]);
@@ -180,7 +181,7 @@ describe("opening", () => {
     expect(await idAt(root)).toBe(id);
   });
 
-  it("gives a store of an earlier release its marker, also where an empty one is refused", async () => {
+  it("gives a store of an earlier release its marker, even if an empty one would be refused", async () => {
     const { root, open } = await place();
     await mkdir(join(root, "instances"), { recursive: true });
     await open({ mustExist: true });
@@ -231,7 +232,7 @@ describe("opening", () => {
     await open();
   });
 
-  it("continues with a store whose marker was written again by hand", async () => {
+  it("continues with a store whose marker was restored by hand", async () => {
     const { root, open } = await place();
     await open();
     const id = await idAt(root);

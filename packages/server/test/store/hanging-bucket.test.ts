@@ -12,7 +12,7 @@ const FOREVER_MS = 121_000;
 /** The pauses between two tries take no time. */
 const impatient: Clock = { ...systemClock, sleep: async (_, signal) => signal?.throwIfAborted() };
 
-/** A bucket's server that takes every request and answers none, unless it is told to. */
+/** A bucket's server that accepts every request and answers none, by default. */
 class HangingServer {
   requests = 0;
   unanswered = 0;
@@ -83,7 +83,7 @@ describe.each(["s3", "gs"])("a bucket at %s:// that hangs", (scheme) => {
     ["write of a blob", 8, (store) => store.write("blob", [bytes("content")])],
     ["removal", 5, (store) => store.delete("blob")],
   ];
-  it.each(calls)("a %s is tried again, and then the store counts as away", async (_, tries, call) => {
+  it.each(calls)("a %s is retried, and then the store counts as unavailable", async (_, tries, call) => {
     const { server, store } = await open();
     await expect(outlast(server, call(store))).rejects.toMatchObject({
       code: "store_unavailable",

@@ -7,7 +7,7 @@ export interface OpenedStore {
   readonly close: () => Promise<void>;
 }
 
-/** What every driver must do. `open` gives an empty store. */
+/** The contract of every driver. `open` returns an empty store. */
 export function testStore(name: string, open: () => Promise<OpenedStore>): void {
   describe(`store contract: ${name}`, () => {
     let opened: OpenedStore;
@@ -46,7 +46,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         expect(await store.readCell("b/metadata.json")).toBeUndefined();
       });
 
-      it("tell versions with the same body apart", async () => {
+      it("distinguish versions with the same body", async () => {
         const first = await written(store, "c.json", undefined, "A");
         const second = await written(store, "c.json", first, "B");
         await written(store, "c.json", second, "A");
@@ -81,7 +81,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         expect(Number.parseInt(await textOf(store, "counter.json"))).toBe(8 * increments);
       });
 
-      it("are removed whole, and begin anew", async () => {
+      it("are removed completely, and can be created again", async () => {
         const versions = [await written(store, "a/one.json", undefined, "1")];
         versions.push(await written(store, "a/one.json", versions[0], "2"));
         await written(store, "a/two.json", undefined, "kept");
@@ -108,8 +108,26 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       });
     });
 
+    it("cells have a mark that changes with each version, and only then", async () => {
+      const markOf = async (): Promise<string | undefined> => {
+        const listed = await collect(store.listMarks("instances"));
+        return listed.find(({ key }) => key === "instances/watched.json")?.mark;
+      };
+      let version = await written(store, "instances/watched.json", undefined, "same");
+      await written(store, "instances/other.json", undefined, "{}");
+      const marks = new Set([await markOf()]);
+      expect(await markOf()).toBe([...marks][0]);
+      for (let round = 1; round <= 4; round++) {
+        version = await written(store, "instances/watched.json", version, "same");
+        marks.add(await markOf());
+        expect(marks.size).toBe(round + 1);
+      }
+      await written(store, "instances/watched.json", version, "another length");
+      expect((await collect(store.listMarks("instances"))).every(({ sizeBytes }) => sizeBytes > 0)).toBe(true);
+    });
+
     describe("blobs", () => {
-      it("come back as they were written, whole and in ranges", async () => {
+      it("are read back unchanged, completely and in ranges", async () => {
         const content = randomBytes(3 * 1024 * 1024 + 17);
         const result = await store.write("a/blob", pieces(content, 700_001));
         expect(result).toEqual({ outcome: "written", sizeBytes: content.byteLength });
@@ -142,7 +160,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         expect(Buffer.concat([...late, previous]).equals(content)).toBe(true);
       });
 
-      it("may reuse the memory of a chunk once the next is asked for", async () => {
+      it("may reuse the memory of a chunk once the next is requested", async () => {
         const memory = Buffer.alloc(100_000);
         async function* reusing(): AsyncGenerator<Uint8Array> {
           for (let value = 0; value < 20; value++) yield memory.fill(value);
@@ -160,7 +178,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         expect((await readAll(store, "blob")).toString()).toBe("three");
       });
 
-      it("leave nothing when the producer fails or the signal comes", async () => {
+      it("leave nothing if the producer fails or the signal aborts", async () => {
         async function* failing(): AsyncGenerator<Uint8Array> {
           yield bytes("some");
           throw new Error("the producer failed");

@@ -14,7 +14,7 @@ test("a sleep that is longer than a timer can be does not end at once", async ()
   expect(over).toBe(true);
 });
 
-test("a sleep without end can be given up", async () => {
+test("an endless sleep can be aborted", async () => {
   const stop = new AbortController();
   const sleeping = systemClock.sleep(Infinity, stop.signal);
   await vi.advanceTimersByTimeAsync(60 * 86_400_000);

@@ -40,7 +40,7 @@ async function startHolder(): Promise<ChildProcess> {
   return child;
 }
 
-test("a lock that nobody holds is free, and looking creates nothing", async () => {
+test("an unheld lock is free, and checking it creates nothing", async () => {
   expect(await isFileLockFree(path)).toBe(true);
   expect(existsSync(path)).toBe(false);
 });

@@ -25,7 +25,7 @@ describe("calls to vendors' APIs", () => {
       request.on("end", () => {
         const { method = "", url = "", headers } = request;
         seen.push({ method, url, authorization: headers.authorization, body: Buffer.concat(chunks).toString() });
-        // One that came too late, and that its caller has given up, takes no answer from another.
+        // A late request that its caller has aborted takes no answer from another.
         if (url.endsWith("/never")) return;
         const { status, body = "", headers: own = {}, hang } = answers.shift() ?? { status: 200, body: '{"n":1}' };
         if (hang !== true) response.writeHead(status, own).end(body);
@@ -76,7 +76,7 @@ describe("calls to vendors' APIs", () => {
     ]);
   });
 
-  test("bytes are sent as they come, and never twice", async () => {
+  test("bytes are streamed, and never sent twice", async () => {
     async function* pieces(): AsyncGenerator<Uint8Array> {
       yield Buffer.from("one ");
       yield Buffer.from("two");
@@ -88,7 +88,7 @@ describe("calls to vendors' APIs", () => {
     expect(seen.map(({ body }) => body)).toEqual(["one two", "three"]);
   });
 
-  test("reads are repeated after passing failures, as long as the server asks for", async () => {
+  test("reads are repeated after temporary failures, after the delay that the server requests", async () => {
     answers = [{ status: 503 }, { status: 429, headers: { "retry-after": "3" } }];
     expect(await open().json(schema, { method: "GET", path: "x" })).toEqual({ n: 1 });
     expect(seen).toHaveLength(3);
@@ -97,7 +97,7 @@ describe("calls to vendors' APIs", () => {
     expect(slept[1]).toBeLessThan(3500);
   });
 
-  test("calls that must not be repeated are not, nor those that would wait too long, nor without end", async () => {
+  test("calls are not repeated if they must not be, would wait too long, or were repeated often enough", async () => {
     answers = [{ status: 503 }];
     expect((await failureOf(open().json(schema, { method: "POST", path: "x" }))).facts.status).toBe(503);
     answers = [{ status: 404 }];
@@ -110,7 +110,7 @@ describe("calls to vendors' APIs", () => {
     expect(seen).toHaveLength(5);
   });
 
-  test("no answer in time, nobody there, a broken answer and a redirect are failures", async () => {
+  test("a timeout, a missing server, a broken answer and a redirect are failures", async () => {
     const late = await failureOf(open({ timeoutMs: 50, attempts: 1 }).json(schema, { method: "GET", path: "never" }));
     expect(late.facts.timedOut).toBe(true);
     const nobody = await failureOf(
@@ -127,7 +127,7 @@ describe("calls to vendors' APIs", () => {
     expect((await failureOf(open({ attempts: 1 }).send({ method: "GET", path: "x" }))).name).toBe("HttpFailure");
   });
 
-  test("a caller that gives up gets its own reason, at once and while it waits", async () => {
+  test("an aborted caller gets its own reason, at once and while it waits", async () => {
     const controller = new AbortController();
     answers = [{ status: 200, hang: true }];
     const call = open().json(schema, { method: "GET", path: "x", signal: controller.signal });
@@ -135,7 +135,7 @@ describe("calls to vendors' APIs", () => {
     await expect(call).rejects.toThrow("enough");
   });
 
-  test("a failure has what the server said, shortened, and neither key nor parameters", async () => {
+  test("a failure has the server's message, shortened, and neither key nor parameters", async () => {
     answers = [{ status: 400, body: JSON.stringify({ message: ["a is wrong", "x".repeat(2000)] }) }];
     const failure = await failureOf(open().json(schema, { method: "GET", path: "x", query: { token: "hidden" } }));
     expect(failure.message).toContain("a is wrong; xxx");

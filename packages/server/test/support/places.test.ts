@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Places } from "../../src/support/places.ts";
 
-/** Work that ends when it is told to, and how many are at it. */
+/** Work that ends on request, and the number of running pieces. */
 function workshop(places: Places) {
   const under: PromiseWithResolvers<void>[] = [];
   const begin = (): Promise<void> =>
@@ -15,7 +15,7 @@ function workshop(places: Places) {
 
 const aTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("no more work at once than there are places, in the order in which they came", async () => {
+test("no more work runs at once than there are places, in order", async () => {
   const places = new Places(2);
   const { under, begin } = workshop(places);
   const all = [begin(), begin(), begin()];

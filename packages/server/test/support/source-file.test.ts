@@ -27,7 +27,7 @@ function toml(text: string): string[] {
 }
 
 describe("YAML", () => {
-  test("everything that is wrong is said at once, in the order of the file", () => {
+  test("all errors are reported at once, in the order of the file", () => {
     const text = [
       "mod: fast",
       "mode: fats",
@@ -53,7 +53,7 @@ describe("YAML", () => {
     ]);
   });
 
-  test("a number is a text where a text belongs, as it was written", () => {
+  test("a number is a text where a text is expected, as written", () => {
     const text = "name: 1.10\nenv:\n  PORT: 0x10\n  DEBUG: true\ncount: 3\n";
     expect(checkDocument(readYamlDocument("f", text), schema).value).toEqual({
       name: "1.10",

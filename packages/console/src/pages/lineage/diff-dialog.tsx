@@ -14,7 +14,7 @@ import { DiffTable } from "./diff-table.tsx";
 const SOME = 1_000;
 const ALL = 100_000;
 
-/** Which files differ between two states. */
+/** The files that differ between two states. */
 export function DiffDialog({
   comparison,
   names,

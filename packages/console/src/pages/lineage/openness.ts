@@ -10,8 +10,8 @@ const MOST_FOUND = 200;
 export type Unfolding = "auto" | "all" | "none";
 
 /**
- * Which nodes are expanded. Small forests are fully expanded; of large ones only the paths to the selected item and
- * search results. Manual changes are kept.
+ * The expanded nodes. Small forests are fully expanded; in large ones only the paths to the selected item and search
+ * results are. Manual changes are kept.
  */
 export function openKeys(
   forest: readonly LineageNode[],

@@ -19,7 +19,7 @@ export function noteMove({ type, sandboxId, data }: EventRecord): void {
   if (to === "running") setMove(sandboxId, undefined);
 }
 
-/** A sandbox that runs on its target has arrived, whoever reports it. */
+/** A sandbox that runs on its target has arrived, whichever server reports it. */
 export function settleMove({ id, state, owner }: SandboxRecord): void {
   if (state === "running" && owner?.instanceId === known.peek().get(id)) setMove(id, undefined);
 }

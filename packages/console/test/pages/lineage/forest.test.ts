@@ -27,7 +27,7 @@ function draw(nodes: readonly LineageNode[]): string {
 }
 
 describe("growForest", () => {
-  test("snapshots stand below the sandbox they were taken of, sandboxes below the snapshot they began with", () => {
+  test("snapshots are below the sandbox they were taken from, sandboxes below the snapshot they were created from", () => {
     const forest = growForest(
       [sandbox("a"), sandbox("b", "s1", "a"), sandbox("c", "s1", "a")],
       [snapshot("s1", "a"), snapshot("s2", "b", "s1")],
@@ -47,7 +47,7 @@ describe("growForest", () => {
     expect(draw(growForest([sandbox("a", "s1")], [snapshot("s1", "a", "s1")]))).toBe("a(s1)");
   });
 
-  test("the name of a snapshot finds it as its id does", () => {
+  test("a snapshot is found by its name or its id", () => {
     const named = { ...snapshot("s1", "x"), name: "base" };
     expect(draw(growForest([sandbox("a", "base")], [named]))).toBe("s1(a)");
   });
@@ -56,13 +56,13 @@ describe("growForest", () => {
     expect(draw(growForest([sandbox("old"), sandbox("new")], []))).toBe("new old");
   });
 
-  test("circles are cut at their oldest", () => {
+  test("cycles are cut at their oldest item", () => {
     const [a, b, c] = [sandbox("a", null, "c"), sandbox("b", null, "a"), sandbox("c", null, "b")];
     expect(draw(growForest([c, a, b], []))).toBe("a(b(c))");
     expect(draw(growForest([sandbox("self", null, "self")], [snapshot("self", "none", "self")]))).toBe("self self");
   });
 
-  test("whatever the records contain, each appears once", () => {
+  test("whatever the records contain, each item appears once", () => {
     const id = fc.constantFrom("1", "2", "3", "4", "5", "6", "7", "gone");
     const idOrNone = fc.option(id);
     const createdAt = fc.constantFrom("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "no time");
@@ -96,7 +96,7 @@ describe("growForest", () => {
   });
 });
 
-describe("the parts of it that are shown", () => {
+describe("the visible parts", () => {
   const labelled = { ...sandbox("b", "s1", "a"), labels: { team: "ml" } };
   const forest = growForest([sandbox("a"), labelled, sandbox("lonely")], [snapshot("s1", "a")]);
 
@@ -107,13 +107,13 @@ describe("the parts of it that are shown", () => {
     expect(matchingFamilies(forest, " ")).toBe(forest);
   });
 
-  test("a node is found with those above it", () => {
+  test("a node is found with its ancestors", () => {
     expect(findPath(forest, "sandbox:b")?.map(({ item }) => item.record.id)).toEqual(["a", "s1", "b"]);
     expect(findPath(forest, "sandbox:s1")).toBeUndefined();
     expect(countNodes(forest)).toBe(4);
   });
 
-  test("a chain of thousands is no matter", () => {
+  test("a chain of thousands of nodes works", () => {
     const chain = Array.from({ length: 3000 }, (_, index) =>
       snapshot(`c${index}`, "gone", index === 0 ? null : `c${index - 1}`),
     );

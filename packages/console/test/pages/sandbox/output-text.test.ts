@@ -4,7 +4,7 @@ import { OutputText, plainText } from "../../../src/pages/sandbox/output-text.ts
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-test("neighbours of one stream are one part, and characters that were split are joined", () => {
+test("adjacent chunks of one stream are one part, and split characters are joined", () => {
   const text = new OutputText(1000);
   const euro = encode("€");
   text.push("stdout", euro.subarray(0, 1));
@@ -25,13 +25,13 @@ test("only the newest output is kept, and dropped output is counted", () => {
   expect(text.droppedBytes).toBe(32);
 });
 
-test("sequences that only terminals understand are left out", () => {
+test("terminal sequences are removed", () => {
   expect(
     plainText("\u001B[31mred\u001B[0m \u001B]0;title\u0007\u001B]8;;http://x\u001B\\link\r\nnext\u0007\u0000"),
   ).toBe("red link\nnext");
 });
 
-test("whatever a program writes, only line ends and tabs remain of its control characters", () => {
+test("only line ends and tabs remain of a program's control characters", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = new OutputText(1000);

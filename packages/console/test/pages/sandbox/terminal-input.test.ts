@@ -7,7 +7,7 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const decode = (data: Uint8Array): string => new TextDecoder().decode(data);
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-test("text that is typed without a connection waits for one, in order", async () => {
+test("input without a connection waits for one, in order", async () => {
   const input = new PtyInput(() => {});
   const sent: string[] = [];
   input.write(encode("a"));
@@ -19,7 +19,7 @@ test("text that is typed without a connection waits for one, in order", async ()
   expect(sent).toEqual(["ab", "c"]);
 });
 
-test("input that a connection did not take goes to the next one; input that may have arrived is not repeated", async () => {
+test("unsent input goes to the next connection; input that may have arrived is not repeated", async () => {
   let doubts = 0;
   const input = new PtyInput(() => (doubts += 1));
   const sent: string[] = [];
@@ -37,7 +37,7 @@ test("input that a connection did not take goes to the next one; input that may 
   expect(doubts).toBe(1);
 });
 
-test("answers of a terminal are distinguished from keys", () => {
+test("a terminal's reports are distinguished from keys", () => {
   const escape = "\u001B";
   const reports = ["[?1;2c", "[>0;276;0c", "[0n", "[12;40R", "[?2004;1$y", "]11;rgb:00/00/00", "P1$r0m", "[8;24;80t"];
   expect(reports.filter((report) => !isReport(escape + report))).toEqual([]);

@@ -63,7 +63,7 @@ export abstract class AgentSandbox {
     return this.#agent.connect(port);
   }
 
-  /** Those of programs, not those that the agent has for the host. */
+  /** The ports of programs, without those that the agent opened for the host. */
   async listeningPorts(): Promise<readonly ListeningPort[]> {
     const ports = await readListeningPorts(this.rootFiles);
     const ofPrograms = ports.filter(({ port }) => !this.#agent.serves(port));

@@ -19,7 +19,7 @@ const LOST = 128;
 const MAX_NAME_BYTES = 255;
 const ENOSYS = 38;
 
-/** The watched folders of one sandbox. The agent gives a folder one number, whoever watches it. */
+/** The watched folders of one sandbox. The agent gives a folder one number for all its watchers. */
 export class AgentWatches {
   readonly #connection: AgentConnection;
   readonly #watchers = new Map<number, Set<FolderWatcher>>();
@@ -47,7 +47,7 @@ export class AgentWatches {
 
   #close(number: number, watcher: FolderWatcher): void {
     const watchers = this.#watchers.get(number);
-    // Its folder is gone, and the number with it.
+    // Its folder was removed, and the number with it.
     if (watchers?.delete(watcher) !== true) return;
     if (watchers.size === 0) this.#watchers.delete(number);
     this.#connection.send(Request.unwatch, new PayloadWriter().u32(number), { unasked: true });

@@ -16,7 +16,7 @@ type Inside = Pick<AgentClient, "rootFiles" | "users" | "becomeUser">;
 export async function prepareUserSpace(agent: Inside, isOurs: boolean): Promise<void> {
   const { rootFiles: files, users } = agent;
   const isReady = isOurs && users.areDefault;
-  // Together: an agent that ends fails both, and neither failure may go unheard.
+  // Together: an agent that ends fails both, and both failures must be handled.
   await Promise.all([files.set("/", { mode: 0o1777 }), isReady ? undefined : prepareFolders(agent, isOurs)]);
 }
 

@@ -63,8 +63,8 @@ export interface SandboxFiles {
   /** Does not follow a link; for a link, only the time can be set. */
   set(path: string, attributes: FileAttributes): Promise<void>;
   /**
-   * Tells of changes of the names in a folder, not below. A file is `bad_request`, an agent of an earlier release
-   * `not_supported`. Absent: it cannot.
+   * Reports changes of names in a folder, not below it. A file is `bad_request`, an agent of an earlier release
+   * `not_supported`. Absent: not supported.
    */
   watch?(path: string, watcher: FolderWatcher): Promise<FolderWatch>;
 }
@@ -81,7 +81,7 @@ export interface RawFiles extends SandboxFiles {
    */
   attributes?(path: string): Promise<ReadonlyMap<string, Uint8Array>>;
   setAttribute?(path: string, name: string, value: Uint8Array): Promise<void>;
-  /** One that does not exist is no error. */
+  /** Removing a missing one is fine. */
   removeAttribute?(path: string, name: string): Promise<void>;
   set(path: string, attributes: RawFileAttributes): Promise<void>;
 }

@@ -44,10 +44,10 @@ export interface SandboxHandle {
   /** The TCP ports on which programs inside listen, in ascending order; absent: unknown. */
   listeningPorts?(): Promise<readonly ListeningPort[]>;
   /**
-   * Opens a port on the loopback interface inside and returns its number; 0 chooses one. What connects to it goes to
-   * `onConnection`. Asked again for the same number, it answers with the port that is open; so does a restored or
-   * resumed sandbox, whose programs may know the number, and which accepts nothing before it is asked. Errors:
-   * `wrong_state` if a program has the port, `not_supported` if the sandbox's agent is too old. Absent: it cannot.
+   * Opens a port on the loopback interface inside and returns its number; 0 chooses one. `onConnection` gets the
+   * connections to it. A repeated call for the same number returns the open port, also in a restored or resumed
+   * sandbox: its programs may know the number, and it accepts nothing before the call. Errors: `wrong_state` if a
+   * program has the port, `not_supported` if the sandbox's agent is too old. Absent: not supported.
    */
   listen?(port: number, onConnection: (connection: SandboxConnection) => void): Promise<number>;
 

@@ -11,8 +11,8 @@ export interface Candidates {
 }
 
 /**
- * Which sandboxes with a key may be resumed: those with the same spec that did not fail and were not stopped for longer
- * than the idle time. Sandboxes that Daytona is already removing are neither.
+ * Selects the sandboxes with a key that may be resumed: same spec, not failed, not stopped for longer than the idle
+ * time. Sandboxes that Daytona is already removing are in neither list.
  */
 export function chooseCandidates(
   found: readonly DaytonaSandbox[],

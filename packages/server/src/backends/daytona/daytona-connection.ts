@@ -55,7 +55,7 @@ export class DaytonaConnection {
     });
     return {
       authorization: `Bearer ${(await key).reveal()}`,
-      // Which of the user's organizations is meant: https://www.daytona.io/docs/en/api-keys/
+      // Selects one of the user's organizations: https://www.daytona.io/docs/en/api-keys/
       ...(this.organizationId === undefined ? {} : { "x-daytona-organization-id": this.organizationId }),
     };
   }

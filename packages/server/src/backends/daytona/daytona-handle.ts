@@ -232,7 +232,7 @@ async function watchSandbox(
       return { reason: "crashed", message: `Daytona reports ${describeState(state)}${why}.` };
     } catch (thrown) {
       if (vendorStatus(thrown) === 404) return { reason: "crashed", message: "Daytona no longer has the sandbox." };
-      // Its state is unknown now; the next round may tell.
+      // Its state is unknown now; the next round tries again.
     }
   }
   return undefined;

@@ -11,7 +11,7 @@ import type { Toolbox } from "./toolbox/toolbox.ts";
 const FILE_TOOLS = ["chmod", "ln", "mktemp", "mv", "readlink", "rm", "rmdir", "stat", "touch"] as const;
 
 /**
- * Which tools are inside, and the working folder: the common one of all backends, or the daemon's own if that cannot be
+ * Finds the tools inside and the working folder: the common one of all backends, or the daemon's own if that cannot be
  * created. The daemon feeds the script to a shell's stdin, which sudo must not read.
  */
 const LOOK = `w=${WORKING_FOLDER}

@@ -6,7 +6,7 @@ import type { BindMount } from "./mounts.ts";
 
 /** The agent's capabilities as root; children with another user have none of these. */
 const AGENT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
-/** What root inside has besides: the rest of Docker's own default that package managers need. */
+/** Root's further capabilities: the rest of Docker's own default that package managers need. */
 const ROOT_CAPABILITIES = ["AUDIT_WRITE", "FSETID", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETPCAP", "SYS_CHROOT"];
 /** Docker's minimum. */
 const LEAST_MEMORY_BYTES = 6 * 1024 * 1024;

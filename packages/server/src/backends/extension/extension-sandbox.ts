@@ -223,7 +223,7 @@ export class ExtensionSandbox implements SandboxHandle {
       const end = await extension.waitEnd?.(handle, tools);
       if (end !== undefined) this.finish(end);
     } catch {
-      // Its state is unknown; the next call that needs the sandbox will tell.
+      // Its state is unknown; the next call that needs the sandbox finds out.
     }
   }
 }

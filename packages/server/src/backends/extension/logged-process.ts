@@ -13,7 +13,7 @@ const MAX_ASIDE_BYTES = 64 << 20;
 const WATCH_AFTER_MS = 250;
 const RETRY_MS = 1000;
 
-/** What a process needs to know of its sandbox. */
+/** The part of its sandbox that a process uses. */
 export interface ProcessHome {
   /** Waits while the sandbox is paused; throws once it has ended. */
   ready(): Promise<void>;
@@ -112,7 +112,7 @@ export class LoggedProcess implements SandboxProcess {
     this.#home.forget(this.key);
   }
 
-  /** The sandbox has ended: readers and waiters are told. */
+  /** The sandbox has ended: readers and waiters are informed. */
   abandon(failure: SandboxerError): void {
     this.#ending.reject(failure);
     this.#over.abort();
@@ -178,7 +178,7 @@ export class LoggedProcess implements SandboxProcess {
     return mayStop && this.#ended;
   }
 
-  /** From the first time that the log is full until the process has ended. Waiters for room are told. */
+  /** From the first time that the log is full until the process has ended. Waiters for room are informed. */
   async #watch(): Promise<void> {
     if (this.#watching || this.#process.untilEnded === undefined) return;
     this.#watching = true;

@@ -24,7 +24,7 @@ export interface CgroupLimits {
 const CPU_PERIOD_US = 100_000;
 const PAGE_BYTES = 4096;
 
-/** Which cgroups are writable here; without any, limits on memory and CPU cannot be enforced. */
+/** Finds the version of writable cgroups; without any, limits on memory and CPU cannot be enforced. */
 export async function detectCgroups(): Promise<CgroupVersion> {
   const writable = (path: string): Promise<boolean> =>
     access(path, constants.W_OK).then(

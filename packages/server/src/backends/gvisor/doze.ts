@@ -27,7 +27,7 @@ export class Doze {
   #dozing = false;
   #ended = false;
   #wasBeating = false;
-  /** Who holds the sandbox frozen or awake; absent: it may doze off and be woken. */
+  /** Whether a caller keeps the sandbox awake or dozing; absent: it may doze off and be woken. */
   #kept: "awake" | "dozing" | undefined;
   #nextLookMs: number;
 

@@ -19,7 +19,7 @@ export interface EngineSupply {
   find(wanted: Omit<Engine, "path">, options: CallOptions): Promise<Engine>;
 }
 
-/** What versions of runsc differ in. */
+/** The differences between versions of runsc. */
 export interface EngineTraits {
   /**
    * Whether it can start a restored sandbox while it still loads its memory, so that the first answer does not wait for

@@ -53,7 +53,7 @@ export interface Launch {
   readonly request: AcquireRequest;
   readonly agent: PlacedAgent;
   readonly rootPath: string;
-  /** What the image says about programs in it. */
+  /** The image's defaults for programs. */
   readonly defaults: RootFilesystemDefaults | undefined;
   readonly limits: CgroupLimits;
   readonly diskLimitBytes: number;

@@ -19,7 +19,7 @@ const AGENT_CAPABILITIES = [
 ];
 
 /**
- * What root inside has, as in a container of Docker. The agent drops CAP_SYS_ADMIN before it starts a program, so that
+ * Root's capabilities, as in a container of Docker. The agent drops CAP_SYS_ADMIN before it starts a program, so that
  * root can neither trace the agent nor mount.
  */
 const ROOT_CAPABILITIES = [

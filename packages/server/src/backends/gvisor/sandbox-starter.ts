@@ -65,13 +65,13 @@ export interface Machine {
   readonly agent: PlacedAgent;
   readonly cgroups: CgroupVersion;
   readonly cpuFeatures: readonly string[];
-  /** Of the default engine. */
+  /** The traits of the default engine. */
   readonly traits: EngineTraits;
   /** Whether folders of the host can be sealed against writing; otherwise there is no root inside. */
   readonly seals: boolean;
 }
 
-/** What a sandbox is made of. */
+/** The parts of a sandbox. */
 interface Parts {
   readonly engine: Engine;
   readonly rootFilesystem: RootFilesystem;

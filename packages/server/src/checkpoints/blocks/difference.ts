@@ -7,7 +7,7 @@ const BITMAP_BYTES = BLOCK_BYTES / PAGE_BYTES / 8;
 /** The memory limit of a difference. */
 export const LARGEST_DIFFERENCE_BYTES = BITMAP_BYTES + BLOCK_BYTES;
 
-/** Which pages of a block differ from another of its size, as a bit set. */
+/** The pages of a block that differ from another block of its size, as a bit set. */
 export function changedPages(block: Buffer, other: Buffer): Uint8Array {
   const bitmap = new Uint8Array(BITMAP_BYTES);
   for (let at = 0, page = 0; at < block.byteLength; at += PAGE_BYTES, page++) {

@@ -8,8 +8,8 @@ const FINGERPRINT_DIGITS = 16;
 
 /**
  * A key that is in no store: a secret of this server, or from a client's request. It encrypts data keys, and the keys
- * of records' seals are derived from it. Printed, logged or converted to JSON it is its fingerprint, which reveals
- * nothing.
+ * of records' seals and of proofs between servers are derived from it. Printed, logged or converted to JSON it is its
+ * fingerprint, which reveals nothing.
  */
 export class MasterKey {
   readonly fingerprint: string;
@@ -62,6 +62,11 @@ export class MasterKey {
   /** For the seals of records only. */
   recordKey(): Uint8Array {
     return Buffer.from(hkdfSync("sha256", this.#bytes, "", "sandboxer records", KEY_BYTES));
+  }
+
+  /** For proofs between the servers of a store: needs this key, and what the store has. */
+  peerKey(stored: Uint8Array): Uint8Array {
+    return Buffer.from(hkdfSync("sha256", this.#bytes, stored, "sandboxer peers", KEY_BYTES));
   }
 
   /** The key as text. Call it only where the key is used, and do not keep it. */

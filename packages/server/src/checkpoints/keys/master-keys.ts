@@ -19,6 +19,17 @@ export const NO_MASTER_KEYS: MasterKeys = {
   },
 };
 
+/** The keys that can be read, the current one first. `onMissing` gets the name of every other key. */
+export async function readableKeys(masters: MasterKeys, onMissing: (name: string) => void): Promise<MasterKey[]> {
+  const { defaultName, oldNames } = masters;
+  const found: MasterKey[] = [];
+  for (const name of defaultName === undefined ? oldNames : [defaultName, ...oldNames]) {
+    const key = await masters.resolve(name).catch(() => onMissing(name));
+    if (key !== undefined) found.push(key);
+  }
+  return found;
+}
+
 /** The current name of a key: data under an old key belongs to the server's current one. */
 export function presentName({ defaultName, oldNames }: MasterKeys, name: string): string {
   return defaultName !== undefined && oldNames.includes(name) ? defaultName : name;

@@ -18,14 +18,14 @@ export interface Condemned {
   readonly packs: readonly string[] | undefined;
 }
 
-/** The key of what was written. */
+/** Returns the key of the verdict. */
 export async function condemn(store: ObjectStore, uuid: string, packs: readonly string[]): Promise<string> {
   const key = `${CONDEMNED_FOLDER}/${uuid}.json`;
   await store.writeText(key, `${JSON.stringify({ format: 1, packs })}\n`);
   return key;
 }
 
-/** All verdicts. One that disappears while it is read belongs to a finished collection. */
+/** All verdicts. A verdict that disappears while it is read belongs to a finished collection. */
 export async function readCondemned(store: ObjectStore): Promise<readonly Condemned[]> {
   const found: Condemned[] = [];
   for await (const { key } of store.list(CONDEMNED_FOLDER)) {

@@ -226,7 +226,7 @@ class KnownBlocks {
   }
 }
 
-/** What an entry says of its block besides its location: an image with different claims is checked again. */
+/** The facts of an entry about its block, without its location: an image with different ones is checked again. */
 function printOf(table: Buffer, index: number): number {
   const at = index * ENTRY_BYTES;
   let print = crc32(table.subarray(at, at + 32));

@@ -4,7 +4,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { Clock } from "../../support/clock.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { wayRefusal } from "./browser.ts";
+import { proxyRefusal, wayRefusal, type WayOptions } from "./browser.ts";
 import { NOBODY, type Principal } from "./principal.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { isGuessable, type AccessRequest } from "./shown-credential.ts";
@@ -19,6 +19,10 @@ export interface AccessGateOptions {
   /** Addresses and networks of trusted proxies. */
   readonly trustedProxies: readonly string[];
   readonly clock: Pick<Clock, "monotonicMs">;
+  /** How many servers share the limits: each allows its part of them. */
+  readonly servers: () => number;
+  /** Whether another server of the store relays a request. */
+  readonly isRelayed: (message: IncomingMessage) => boolean;
 }
 
 /** Ten wrong keys at once, then one every six seconds. */
@@ -32,23 +36,26 @@ export class AccessGate {
   readonly authenticator: Authenticator;
   readonly #audit: AuditLog;
   readonly #proxies: TrustedProxies;
+  readonly #isRelayed: AccessGateOptions["isRelayed"];
   /** Callers with a key have limits of their own, so that crowds without a key do not block them. */
   readonly #byKey: RateLimiter | undefined;
   readonly #byAddress: RateLimiter | undefined;
   readonly #failures: RateLimiter;
 
-  constructor({ authenticator, audit, rateLimit, rateBurst, trustedProxies, clock }: AccessGateOptions) {
+  constructor(options: AccessGateOptions) {
+    const { authenticator, audit, rateLimit, rateBurst, trustedProxies, clock, servers, isRelayed } = options;
     this.authenticator = authenticator;
+    this.#isRelayed = isRelayed;
     this.#audit = audit;
     this.#proxies = new TrustedProxies(trustedProxies);
-    const limits = { perSecond: rateLimit, burst: rateBurst, clock };
+    const limits = { perSecond: rateLimit, burst: rateBurst, clock, servers };
     this.#byKey = rateLimit === 0 ? undefined : new RateLimiter(limits);
     this.#byAddress = rateLimit === 0 ? undefined : new RateLimiter(limits);
     this.#failures = new RateLimiter({ ...FAILURES, clock });
   }
 
   requestOf(message: IncomingMessage): AccessRequest {
-    return this.#proxies.requestOf(message);
+    return { ...this.#proxies.requestOf(message), isRelayed: this.#isRelayed(message) };
   }
 
   /**
@@ -61,8 +68,14 @@ export class AccessGate {
   }
 
   /** Throws `permission_denied` for pages of other origins and for requests through untrusted proxies. */
-  checkWay(request: AccessRequest): void {
-    const refusal = wayRefusal(request, this.authenticator);
+  checkWay(request: AccessRequest, options?: WayOptions): void {
+    const refusal = wayRefusal(request, this.authenticator, options);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  /** Throws `permission_denied` for requests through untrusted proxies. */
+  checkProxy(request: AccessRequest): void {
+    const refusal = proxyRefusal(request, this.authenticator);
     if (refusal !== undefined) throw refusal;
   }
 
@@ -77,6 +90,8 @@ export class AccessGate {
     // behind the same address do not lock out its holder.
     if (shown !== undefined && isGuessable(shown)) refuseFor(this.#failures.waitMs(network), "wrong keys");
     const principal = this.authenticator.authenticate(request);
+    // The server that relays it has counted it.
+    if (request.isRelayed === true && principal.kind !== "none") return principal;
     if (principal.kind === "key") refuseFor(this.#byKey?.take(principal.id), "requests");
     else refuseFor(this.#byAddress?.take(network), "requests");
     if (shown !== undefined && principal.kind === "none") this.#countFailure(network, request);
@@ -84,8 +99,18 @@ export class AccessGate {
   }
 
   /** Limits the rate of a caller without a key, by its address. */
-  countCaller({ remoteAddress }: AccessRequest): void {
+  countCaller({ remoteAddress, isRelayed }: AccessRequest): void {
+    if (isRelayed === true) return;
     refuseFor(this.#byAddress?.take(remoteNetwork(remoteAddress)), "requests");
+  }
+
+  /** For a credential that only a search can find: limits the guesses of an address. Throws `rate_limited`. */
+  async guess<Found>(request: AccessRequest, search: () => Promise<Found | undefined>): Promise<Found | undefined> {
+    const network = remoteNetwork(request.remoteAddress);
+    refuseFor(this.#failures.waitMs(network), "wrong keys");
+    const found = await search();
+    if (found === undefined) this.#countFailure(network, request);
+    return found;
   }
 
   #countFailure(network: string, { remoteAddress }: AccessRequest): void {

@@ -38,7 +38,7 @@ export class Authenticator {
     if (shown.kind === "key") return keys.find(shown.text) ?? NOBODY;
     const session = sessions.find(shown.text);
     // A session has the permissions of the key that it was opened with.
-    return session !== undefined && keys.isCurrent(session.principal) ? session.principal : NOBODY;
+    return session === undefined ? NOBODY : (keys.find(session.key) ?? NOBODY);
   }
 
   /**
@@ -69,19 +69,22 @@ export class Authenticator {
     requireScope(principal, "read");
     const key = this.keyOf(request);
     if (principal.kind !== "key" || key === undefined) return { principal, setCookie: undefined };
-    const text = this.#options.sessions.open(principal, key);
+    const text = this.#options.sessions.open(key);
     return { principal, setCookie: sessionCookie(text, SESSION_MS / 1000, isSecure(request)) };
   }
 
-  /** Ends the session of a request, if it has one; returns the `Set-Cookie` value that removes the cookie. */
-  logout(request: AccessRequest): string {
+  /**
+   * Ends the session of a request, if it has one: `removeCookie` is the `Set-Cookie` value, and `ended` settles when the
+   * other servers can know it.
+   */
+  logout(request: AccessRequest): { readonly removeCookie: string; readonly ended: Promise<void> } {
     const shown = this.shown(request);
-    if (shown?.kind === "session") this.#options.sessions.close(shown.text);
-    return sessionCookie("", 0, isSecure(request));
+    const ended = shown?.kind === "session" ? this.#options.sessions.close(shown.text) : Promise.resolve();
+    return { removeCookie: sessionCookie("", 0, isSecure(request)), ended };
   }
 }
 
-/** The server itself speaks plain HTTP; the page's origin shows whether a proxy in front of it uses HTTPS. */
-function isSecure({ headers }: AccessRequest): boolean {
-  return headers.origin?.startsWith("https://") === true;
+/** The page's origin shows whether a proxy uses HTTPS that says nothing of it, or is not trusted. */
+function isSecure({ headers, isSecure: isKnown = false }: AccessRequest): boolean {
+  return isKnown || headers.origin?.startsWith("https://") === true;
 }

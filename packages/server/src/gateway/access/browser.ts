@@ -4,35 +4,48 @@ import type { AccessRequest } from "./shown-credential.ts";
 
 const BROWSER_HINT = "Open the server at the address that it listens on, and use its own pages.";
 
+export interface WayOptions {
+  readonly visits?: boolean;
+  readonly onSandboxHost?: boolean;
+}
+
 /**
  * Why a request is refused because of its origin, if it is. Any page can make a browser talk to a loopback server; that
  * shows in Origin and Sec-Fetch-Site, and in Host if a name was made to point here. A proxy can bring anyone to a
  * loopback server; that shows in the headers that proxies add. `visits`: whether a link on another site may lead here,
- * as it may to a page.
+ * as it may to a page. `onSandboxHost`: the request came on a host of a sandbox, whose name was compared before.
  */
 export function wayRefusal(
   request: AccessRequest,
   authenticator: Pick<Authenticator, "open" | "shown">,
-  { visits = false } = {},
+  { visits = false, onSandboxHost = false }: WayOptions = {},
 ): SandboxerError | undefined {
-  const proxied = authenticator.open ? request.proxyHeader : undefined;
-  if (proxied !== undefined) {
-    const message = `The request came through a proxy (header ${proxied}), but this server has no keys.`;
-    const hint = "Create a key with `sandboxer keys create`, or start the server with --trusted-proxy ADDRESS.";
-    return new SandboxerError("permission_denied", message, { hint });
-  }
-  const refusal = browserRefusal(request, authenticator, visits);
+  const proxied = proxyRefusal(request, authenticator);
+  if (proxied !== undefined) return proxied;
+  const refusal = browserRefusal(request, authenticator, { visits, onSandboxHost });
   return refusal === undefined ? undefined : new SandboxerError("permission_denied", refusal, { hint: BROWSER_HINT });
+}
+
+/** Why a server without keys refuses a request from an untrusted proxy, if it does. */
+export function proxyRefusal(
+  { proxyHeader }: AccessRequest,
+  { open }: Pick<Authenticator, "open">,
+): SandboxerError | undefined {
+  if (!open || proxyHeader === undefined) return undefined;
+  const message = `The request came through a proxy (header ${proxyHeader}), but this server has no keys.`;
+  const hint = "Create a key with `sandboxer keys create`, or start the server with --trusted-proxy ADDRESS.";
+  return new SandboxerError("permission_denied", message, { hint });
 }
 
 function browserRefusal(
   request: AccessRequest,
   authenticator: Pick<Authenticator, "open" | "shown">,
-  visits: boolean,
+  { visits, onSandboxHost }: Required<WayOptions>,
 ): string | undefined {
   const { host, origin } = request.headers;
   const name = hostName(host);
-  if (authenticator.open && !isLoopbackName(name)) return `The host ${name} is not a loopback address of this machine.`;
+  if (authenticator.open && !onSandboxHost && !isLoopbackName(name))
+    return `The host ${name} is not a loopback address of this machine.`;
   const isCrossSite = request.headers["sec-fetch-site"] === "cross-site" && !(visits && isVisit(request));
   if (authenticator.open && isCrossSite) return "Pages from other sites cannot use this server.";
   if (origin === undefined) return cookieRefusal(request, authenticator);

@@ -6,6 +6,8 @@ export interface RateLimiterOptions {
   readonly burst: number;
   /** How many callers are tracked separately. */
   readonly maxCallers?: number;
+  /** How many servers share the limit; this one allows its part. Default: 1. */
+  readonly servers?: () => number;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
@@ -22,15 +24,17 @@ const ALL_OTHERS = "";
  */
 export class RateLimiter {
   readonly #intervalMs: number;
-  readonly #windowMs: number;
+  readonly #burst: number;
+  readonly #servers: () => number;
   readonly #maxCallers: number;
   readonly #clock: RateLimiterOptions["clock"];
   /** In the order of last use. */
   readonly #fullAtMs = new Map<string, number>();
 
-  constructor({ perSecond, burst, maxCallers = MAX_CALLERS, clock }: RateLimiterOptions) {
+  constructor({ perSecond, burst, maxCallers = MAX_CALLERS, servers = () => 1, clock }: RateLimiterOptions) {
     this.#intervalMs = 1000 / perSecond;
-    this.#windowMs = (burst - 1) * this.#intervalMs;
+    this.#burst = burst;
+    this.#servers = servers;
     this.#maxCallers = maxCallers;
     this.#clock = clock;
   }
@@ -46,7 +50,7 @@ export class RateLimiter {
     if (waitMs > 0) return waitMs;
     const nowMs = this.#clock.monotonicMs();
     const bucket = this.#bucketOf(caller, nowMs);
-    const fullAtMs = Math.max(this.#fullAtMs.get(bucket) ?? nowMs, nowMs) + this.#intervalMs;
+    const fullAtMs = Math.max(this.#fullAtMs.get(bucket) ?? nowMs, nowMs) + this.#intervalMs * this.#servers();
     this.#fullAtMs.delete(bucket);
     this.#fullAtMs.set(bucket, fullAtMs);
     return 0;
@@ -56,8 +60,14 @@ export class RateLimiter {
   waitMs(caller: string): number {
     const nowMs = this.#clock.monotonicMs();
     const fullAtMs = this.#fullAtMs.get(this.#bucketOf(caller, nowMs)) ?? nowMs;
-    const waitMs = fullAtMs - nowMs - this.#windowMs;
+    const waitMs = fullAtMs - nowMs - this.#windowMs();
     return waitMs < ROUNDING_MS ? 0 : waitMs;
+  }
+
+  /** Until a bucket is full again that has one token left. */
+  #windowMs(): number {
+    const servers = this.#servers();
+    return (Math.max(1, this.#burst / servers) - 1) * this.#intervalMs * servers;
   }
 
   #bucketOf(caller: string, nowMs: number): string {

@@ -11,8 +11,10 @@ export interface AccessRequest {
   readonly remoteAddress?: string | undefined;
   /** A header that shows that the request came through an untrusted proxy. */
   readonly proxyHeader?: string | undefined;
-  /** A trusted proxy says that the client uses HTTPS. */
+  /** The client uses HTTPS, to this server or as a trusted proxy says. */
   readonly isSecure?: boolean;
+  /** Another server of the store relays it, and has counted it. */
+  readonly isRelayed?: boolean;
 }
 
 export interface ShownCredential {

@@ -40,13 +40,20 @@ export class TrustedProxies {
   /** The facts of a request with the address that it comes from. */
   requestOf({ method, headers, socket }: IncomingMessage): AccessRequest {
     const peer = socket.remoteAddress;
-    if (!this.#networks.has(peer)) return { method, headers, remoteAddress: peer, proxyHeader: proxyHeaderOf(headers) };
+    const isEncrypted = "encrypted" in socket && socket.encrypted === true;
+    if (!this.#networks.has(peer))
+      return { method, headers, remoteAddress: peer, proxyHeader: proxyHeaderOf(headers), isSecure: isEncrypted };
     // Each proxy appends the address that it was called from. Anyone may have written the entries before the last
     // address that is not our proxy.
     const client = forwardedFor(headers).findLast((address) => !this.#networks.has(address));
     const remoteAddress = client !== undefined && isIP(client) !== 0 ? client : peer;
-    return { method, headers, remoteAddress, isSecure: headers["x-forwarded-proto"] === "https" };
+    return { method, headers, remoteAddress, isSecure: isSecure(headers["x-forwarded-proto"], isEncrypted) };
   }
+}
+
+/** A proxy may be reached without TLS, and call this server with it. */
+function isSecure(forwarded: string | string[] | undefined, isEncrypted: boolean): boolean {
+  return forwarded === undefined ? isEncrypted : forwarded === "https";
 }
 
 /** The name of a header that only proxies send; undefined: there is none. */

@@ -2,6 +2,7 @@ import { type Route, type RouteName, ROUTES, SandboxerError } from "@sandboxer/p
 import type { Operation } from "../../manager/observing/operations/operation.ts";
 import type { Call, Handler, Service } from "./handler.ts";
 import { IdempotentCalls } from "./idempotency.ts";
+import { digestOf, onceForAll } from "./shared-calls.ts";
 import { routeSubject } from "./route-subject.ts";
 
 /** A call in progress. */
@@ -23,7 +24,7 @@ export interface Outcome {
 /** Called at the end of every call that may have changed something. */
 export type OnMutation = (name: RouteName, call: Call<Route>, outcome: Outcome) => void;
 
-export type BeginCall = (service: Service, name: RouteName, call: Call<Route>) => Begun;
+export type BeginCall = (service: Service, name: RouteName, call: Call<Route>) => Promise<Begun>;
 
 /**
  * Starts calls. A call that changes something is started once per `Idempotency-Key` and reported at its end; a repeated
@@ -31,7 +32,7 @@ export type BeginCall = (service: Service, name: RouteName, call: Call<Route>) =
  */
 export function callBeginner(onMutation: OnMutation): BeginCall {
   const calls = new IdempotentCalls<Begun>(() => performance.now());
-  return (service, name, call) => {
+  return async (service, name, call) => {
     const route: Route = ROUTES[name];
     if (route.method === "GET") return perform(service, name, call);
     const { sandboxId } = routeSubject(route, call.params);
@@ -50,12 +51,22 @@ export function callBeginner(onMutation: OnMutation): BeginCall {
     };
     const { idempotencyKey: key, caller, params, query, body } = call;
     if (key === undefined || route.idempotent !== true || route.rememberedBySandbox === true) return performAndTell();
+    const identity = JSON.stringify([caller.id, name, key]);
+    const requestDigest = digestOf({ params, query, body });
+    const shared = { identity, requestDigest, credential: caller.authorization, signal: call.signal };
     try {
-      return calls.once([caller.id, name, key], { params, query, body }, performAndTell);
+      return await calls.once(identity, requestDigest, () =>
+        onceForAll(service, shared, performAndTell, answeredElsewhere),
+      );
     } catch (error) {
       return failed(error);
     }
   };
+}
+
+/** By another server, so that it has no operation here. */
+function answeredElsewhere(answer: unknown): Begun {
+  return { operation: undefined, result: Promise.resolve(answer) };
 }
 
 /** Opens the operation, if the route has one, and runs the handler. */
@@ -67,7 +78,9 @@ function perform(service: Service, name: RouteName, call: Call<Route>): Begun {
     try {
       return await handler(begun);
     } catch (error) {
-      throw await nowSaidOf(service, subject.sandboxId, error);
+      const said = await nowSaidOf(service, subject.sandboxId, error);
+      if (service.placement === undefined) throw said;
+      return await service.placement.elsewhere(begun, said);
     }
   };
   if (route.operation === undefined) return { operation: undefined, result: begin(call) };

@@ -3,16 +3,39 @@ import type { Cell } from "../../manager/interpreter/run-cell.ts";
 import type { OutputShare } from "../../manager/processes/output-budget.ts";
 import { Moving } from "../../manager/processes/reader-slot.ts";
 import { endOf } from "./cell-lines.ts";
+import type { StreamAnswer } from "./handler.ts";
+import { sendJson, WHOLE_BYTES, type SendOptions } from "./output-answer.ts";
 
-export interface CellAnswerOptions {
+export interface CellAnswerOptions extends SendOptions {
   readonly maxBytes: number;
-  readonly signal: AbortSignal;
-  /** The memory of the response. */
+  /** The memory of the response. Released when it was sent, or will not be. */
   readonly share: OutputShare;
 }
 
+/** The memory of a piece of text or a result, besides its content. */
+const PIECE_BYTES = 64;
+
 /** A whole cell in one response. */
-export async function collectedCell(cell: Cell, { maxBytes, signal, share }: CellAnswerOptions): Promise<CellAnswer> {
+export async function collectedCell(cell: Cell, options: CellAnswerOptions): Promise<CellAnswer | StreamAnswer> {
+  const { share } = options;
+  try {
+    const collected = await collect(cell, options);
+    if (share.heldBytes > WHOLE_BYTES) return sendJson(pieces(collected), () => share.release(), options);
+    const { stdout, stderr, ...rest } = collected;
+    share.release();
+    return { ...rest, stdout: stdout.join(""), stderr: stderr.join("") };
+  } catch (error) {
+    share.release();
+    throw error;
+  }
+}
+
+type CollectedCell = Omit<CellAnswer, "stdout" | "stderr"> & {
+  readonly stdout: readonly string[];
+  readonly stderr: readonly string[];
+};
+
+async function collect(cell: Cell, { maxBytes, signal, share }: CellAnswerOptions): Promise<CollectedCell> {
   const sinceMs = performance.now();
   const texts = { stdout: [] as string[], stderr: [] as string[] };
   const results: CellResult[] = [];
@@ -21,7 +44,7 @@ export async function collectedCell(cell: Cell, { maxBytes, signal, share }: Cel
   let truncated = false;
   let offset = 0;
   const keep = async (bytes: number): Promise<boolean> => {
-    const kept = bytes <= room && (await share.take(bytes, signal));
+    const kept = bytes <= room && (await share.take(bytes + PIECE_BYTES, signal));
     if (kept) room -= bytes;
     else truncated = true;
     return kept;
@@ -36,11 +59,12 @@ export async function collectedCell(cell: Cell, { maxBytes, signal, share }: Cel
       } else if (event.event === "result") {
         if (await keep(JSON.stringify(event.result).length)) results.push(event.result);
       } else if (event.event === "exception") {
-        ({ exception } = event);
+        // Included whatever its size. A cell has one; programs inside may claim any number.
+        if (exception === null && (await share.take(JSON.stringify(event.exception).length, signal)))
+          ({ exception } = event);
       } else if (event.event === "end") {
         const answer = { context_id: cell.interpreter.id, cell_id: cell.id, ...endOf(event, cell.timedOut) };
-        const output = { stdout: texts.stdout.join(""), stderr: texts.stderr.join(""), results, exception, truncated };
-        return { ...answer, ...output, elapsed_ms: performance.now() - sinceMs };
+        return { ...answer, ...texts, results, exception, truncated, elapsed_ms: performance.now() - sinceMs };
       }
     }
   } catch (error) {
@@ -52,6 +76,17 @@ export async function collectedCell(cell: Cell, { maxBytes, signal, share }: Cel
     });
   }
   throw new SandboxerError("timeout", "The client disconnected before the end of the cell.");
+}
+
+/** A {@link CellAnswer} as JSON. */
+function* pieces({ stdout, stderr, results, ...rest }: CollectedCell): Generator<string, void, undefined> {
+  yield `${JSON.stringify(rest).slice(0, -1)},"stdout":"`;
+  for (const text of stdout) yield JSON.stringify(text).slice(1, -1);
+  yield '","stderr":"';
+  for (const text of stderr) yield JSON.stringify(text).slice(1, -1);
+  yield '","results":[';
+  for (const [index, result] of results.entries()) yield `${index === 0 ? "" : ","}${JSON.stringify(result)}`;
+  yield "]}";
 }
 
 /** As much text as fits. */

@@ -6,18 +6,29 @@ const MAX_PER_CALLER = 64;
 
 export interface EventStreamOptions {
   readonly cursor: string | undefined;
+  /** The events after the cursor, of all servers, until `end` of this one or later; absent: those of this server. */
+  readonly earlier?: { readonly events: readonly EventRecord[]; readonly end: string } | undefined;
+  /** Whether another server records these events now. Then the stream ends, and its reader finds that server. */
+  readonly hasMoved?: (() => Promise<boolean>) | undefined;
   readonly wanted: (event: EventRecord) => boolean;
   readonly signal: AbortSignal;
 }
 
 /** A regular comment shows both sides that the connection works. */
 const HEARTBEAT_MS = 15_000;
+/** For streams of a sandbox that this server does not run; the others read nothing. */
+const LOOK_EVERY_MS = 5_000;
 /** A reader that is this far behind is disconnected; it can reconnect with its cursor. */
 const MAX_WAITING = 5000;
 
 /** The events after the cursor and then new ones, as server-sent events. Without a cursor: only new ones. */
-export function eventStream(log: EventLog, { cursor, wanted, signal }: EventStreamOptions): Readable {
-  const waiting: EventRecord[] = cursor === undefined ? [] : log.after(cursor).filter(wanted);
+export function eventStream(
+  log: EventLog,
+  { cursor, earlier, hasMoved, wanted, signal }: EventStreamOptions,
+): Readable {
+  const known = new Set(earlier?.events.map((event) => event.cursor));
+  const newer = cursor === undefined ? [] : log.after(earlier?.end ?? cursor);
+  const waiting = [...(earlier?.events ?? []), ...newer.filter((event) => !known.has(event.cursor))].filter(wanted);
   let hasRoom = false;
   const send = (otherwise?: string): void => {
     if (!hasRoom) return;
@@ -34,6 +45,7 @@ export function eventStream(log: EventLog, { cursor, wanted, signal }: EventStre
     destroy: (error, done) => {
       stopListening();
       clearInterval(heartbeat);
+      clearInterval(look);
       waiting.length = 0;
       done(error);
     },
@@ -45,6 +57,13 @@ export function eventStream(log: EventLog, { cursor, wanted, signal }: EventStre
     else send();
   });
   const heartbeat = setInterval(() => send(": still here\n\n"), HEARTBEAT_MS);
+  // An unavailable store says nothing about the sandbox.
+  const endIfMoved = (): void =>
+    void hasMoved?.().then(
+      (moved) => moved && waiting.length === 0 && stream.push(null),
+      () => {},
+    );
+  const look = hasMoved === undefined ? undefined : setInterval(endIfMoved, LOOK_EVERY_MS);
   stream.push(`retry: 1000\nid: ${cursor ?? log.end}\n\n`);
   signal.addEventListener("abort", () => stream.destroy(), { once: true });
   if (signal.aborted) stream.destroy();

@@ -6,11 +6,8 @@ import { Moving } from "../../manager/processes/reader-slot.ts";
 import { signalName } from "../../manager/processes/signals.ts";
 import type { StartRequest } from "../../manager/processes/start-process.ts";
 import type { StreamAnswer } from "./handler.ts";
-import { sendOutput } from "./output-answer.ts";
+import { sendOutput, WHOLE_BYTES } from "./output-answer.ts";
 import type { OutputEncoding } from "./process-lines.ts";
-
-/** A longer response is sent in pieces, so that it is never in memory as text. */
-const WHOLE_BYTES = 64 * 1024;
 
 /** The body of an exec in the manager's words. */
 export function startRequest(

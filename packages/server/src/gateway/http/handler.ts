@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { Operation, OperationSubject } from "../../manager/observing/operations/operation.ts";
 import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
@@ -13,6 +14,7 @@ import type {
   Routes,
   Scope,
 } from "@sandboxer/protocol";
+import type { SharedCallsHolder } from "./shared-calls.ts";
 import type { Principal } from "../access/principal.ts";
 
 /** The authenticated caller. */
@@ -44,6 +46,8 @@ export interface Call<R extends Route> {
   readonly lastEventId: string | undefined;
   /** The record of the whole call, for routes that have one. Passed on to the manager. */
   readonly options: VerbOptions;
+  /** The request as it came, if another server may carry it out for lack of room here. */
+  readonly placeable: { readonly message: IncomingMessage; readonly body: Buffer } | undefined;
   /** Whether the client's `Accept` names this type. */
   readonly accepts: (contentType: string) => boolean;
 }
@@ -67,15 +71,33 @@ type Answer<R extends Route> = undefined extends ResponseOf<R> ? void : Response
 export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | StreamAnswer>;
 
 /** The services behind the routes. */
-export interface Service {
+export interface Service extends SharedCallsHolder {
   readonly handlers: Handlers;
+  /** Undefined without a configured store. */
+  readonly storedOperations:
+    | {
+        /** Keeps the end of an operation for the time after this server. */
+        keep(operation: Operation, caller: Caller): Promise<void>;
+      }
+    | undefined;
   openOperation(kind: OperationKind, subject: OperationSubject, callerId: string): Operation;
+  /** Undefined without a configured store. */
+  readonly placement:
+    | {
+        /** The answer of a server that had room. Throws `error`, with which this one refused, if none has. */
+        elsewhere(call: Call<Route>, error: unknown): Promise<unknown>;
+      }
+    | undefined;
   /** The epoch of this server's ownership of a sandbox; undefined: it does not own it. */
   epochOf(sandboxId: string): number | undefined;
   /** Why a sandbox cannot be used here now; undefined: it can. */
   whyNotHere(sandboxId: string): Promise<unknown>;
   /** The server that owns a sandbox which is not on this server; undefined: none can be asked. */
   ownerElsewhere(sandboxId: string): Promise<OtherServer | undefined>;
+  /** Waits while a sandbox is being handed off from or to this server. */
+  untilArrived(sandboxId: string, signal: AbortSignal): Promise<void>;
+  /** Whether this server has seen that another one is dead. */
+  isKnownDead(instanceId: string): boolean;
   /** Another live server; undefined: it is dead, or its address is unknown. */
   otherServer(instanceId: string): Promise<OtherServer | undefined>;
 }

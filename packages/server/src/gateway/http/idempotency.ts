@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 
 interface Entry<Begun> {
   readonly requestDigest: string;
-  readonly begun: Begun;
+  readonly begun: Promise<Begun>;
   readonly sinceMs: number;
   /** The size of the response, once it is known. */
   bytes: number;
@@ -29,25 +28,23 @@ export class IdempotentCalls<Begun extends { readonly result: Promise<unknown> }
     this.#nowMs = nowMs;
   }
 
-  /** `identity` separates callers and routes; `request` is everything that must be equal. */
-  once(identity: readonly string[], request: unknown, begin: () => Begun): Begun {
-    const key = JSON.stringify(identity);
-    const requestDigest = createHash("sha256").update(JSON.stringify(request)).digest("hex");
+  /** `key` separates callers and routes; `requestDigest` is of everything that must be equal. */
+  async once(key: string, requestDigest: string, begin: () => Promise<Begun>): Promise<Begun> {
     this.#forgetOld();
     const known = this.#entries.get(key);
     if (known !== undefined) {
       if (known.requestDigest === requestDigest) return known.begun;
-      throw new SandboxerError("bad_request", "This Idempotency-Key was used for another request.", {
-        hint: "Use a fresh key for each request, and the same key only to repeat one.",
-      });
+      throw usedForAnother();
     }
     const entry: Entry<Begun> = { requestDigest, begun: begin(), sinceMs: this.#nowMs(), bytes: 0 };
     this.#entries.set(key, entry);
-    entry.begun.result.then(
-      (answer) => this.#weigh(key, entry, answer),
-      () => this.#forget(key, entry),
-    );
-    return entry.begun;
+    entry.begun
+      .then(({ result }) => result)
+      .then(
+        (answer) => this.#weigh(key, entry, answer),
+        () => this.#forget(key, entry),
+      );
+    return await entry.begun;
   }
 
   #weigh(key: string, entry: Entry<Begun>, answer: unknown): void {
@@ -71,4 +68,10 @@ export class IdempotentCalls<Begun extends { readonly result: Promise<unknown> }
       this.#forget(key, entry);
     }
   }
+}
+
+export function usedForAnother(): SandboxerError {
+  return new SandboxerError("bad_request", "This Idempotency-Key was used for another request.", {
+    hint: "Use a fresh key for each request, and the same key only to repeat one.",
+  });
 }

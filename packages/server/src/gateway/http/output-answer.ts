@@ -4,6 +4,8 @@ import type { CollectedOutput } from "../../manager/processes/collect-output.ts"
 import { StreamAnswer } from "./handler.ts";
 
 const BUFFER_BYTES = 64 * 1024;
+/** A longer response is sent in pieces, so that it is never in memory as text. */
+export const WHOLE_BYTES = 64 * 1024;
 
 /**
  * How often to check a client that reads its response while others wait for the memory, and how much it must have read.
@@ -23,12 +25,21 @@ export interface SendOptions {
 export function sendOutput(
   result: Omit<ExecResult, "stdout" | "stderr">,
   output: CollectedOutput,
+  options: SendOptions,
+): StreamAnswer {
+  return sendJson(pieces(result, output), () => output.release(), options);
+}
+
+/** A large response in pieces of JSON, whose whole text is never in memory. `release`: called when it is over. */
+export function sendJson(
+  texts: Iterable<string>,
+  release: () => void,
   { signal, isWanted, lookMs = LOOK_MS }: SendOptions,
 ): StreamAnswer {
   let taken = 0;
   let seen = 0;
   const body = Readable.from(
-    counted(pieces(result, output), (characters) => (taken += characters)),
+    counted(texts, (characters) => (taken += characters)),
     { objectMode: false, highWaterMark: BUFFER_BYTES },
   );
   const look = setInterval(() => {
@@ -39,7 +50,7 @@ export function sendOutput(
   }, lookMs);
   body.once("close", () => {
     clearInterval(look);
-    output.release();
+    release();
   });
   signal.addEventListener("abort", () => body.destroy(), { once: true });
   if (signal.aborted) body.destroy();

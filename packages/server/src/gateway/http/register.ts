@@ -8,6 +8,10 @@ import type { BeginCall } from "./begin-call.ts";
 import type { HttpRelay } from "../relay/http-relay.ts";
 import { type Caller, type Service, StreamAnswer, type Call } from "./handler.ts";
 import { requestKeysOf } from "../access/encryption-key.ts";
+import { isPlaceable } from "./placement.ts";
+import { replayed, shortBody } from "../relay/passed-body.ts";
+
+const TABLE = Object.entries(ROUTES) as [RouteName, Route][];
 
 export interface RegisterOptions {
   /** Undefined until the server is ready. */
@@ -24,7 +28,7 @@ export interface RegisterOptions {
  * Registers every route of the table. The steps of a call, in this order:
  *
  * 1. `authorize`, before the body is read: an unauthorized caller sends nothing.
- * 2. `relay`: the server that owns the sandbox handles the call, if the client allows that. Otherwise:
+ * 2. `relay`: the server that owns the sandbox handles the call, unless the client forbids that. Otherwise:
  * 3. The route's schemas check path, query and body.
  * 4. `readCall` reads the headers.
  * 5. `begin`: a repeated Idempotency-Key gets the first result; otherwise the operation opens, the handler runs, the
@@ -32,18 +36,30 @@ export interface RegisterOptions {
  * 6. The response: the operation (respond-async), a stream, or JSON.
  */
 export function registerRoutes(app: FastifyInstance, options: RegisterOptions): void {
-  for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {
+  for (const [name, route] of TABLE) {
     app.route({
-      method: route.method,
-      url: route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
-      schema: routeSchema(name, route),
+      ...describedRoute(name, route),
       onRequest: async (request, reply) => {
         request.caller = options.authorize(request.raw, name);
-        return passOn(options, name, request, reply);
+        const sent = await passOn(options, name, request, reply);
+        if (sent === undefined && isPlaceable(name, request.raw)) request.replayedBody ??= await shortBody(request.raw);
+        return sent;
       },
+      preParsing: async ({ replayedBody }, _reply, payload) =>
+        replayedBody === undefined ? payload : replayed(replayedBody),
       handler: (request, reply) => answer(options, name, request, reply),
     });
   }
+}
+
+/** Registers routes that are only described, not served. */
+export function documentRoutes(app: FastifyInstance): void {
+  for (const [name, route] of TABLE) app.route({ ...describedRoute(name, route), handler: () => undefined });
+}
+
+function describedRoute(name: RouteName, route: Route) {
+  const url = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
+  return { method: route.method, url, schema: routeSchema(name, route) };
 }
 
 /** A reply that was sent ends the processing of the call. */
@@ -73,10 +89,11 @@ async function answer(
   reply.raw.once("close", () => {
     if (!reply.raw.writableFinished) gone.abort(new SandboxerError("timeout", "The client disconnected."));
   });
-  const { operation, result: answered } = options.begin(service, name, readCall(request, gone.signal));
+  const { operation, result: answered } = await options.begin(service, name, readCall(name, request, gone.signal));
   if (operation !== undefined && wantsNoWait(request)) {
     // The operation's record has the result.
     answered.catch(() => {});
+    service.storedOperations?.keep(operation, request.caller).catch(service.onRecordFailure);
     return reply.code(202).header("preference-applied", "respond-async").send(operation.recordFor(request.caller.id));
   }
   const result = await answered;
@@ -95,6 +112,8 @@ async function answer(
 declare module "fastify" {
   interface FastifyRequest {
     caller: Caller;
+    /** The body, if it was read before this server began to handle the call. */
+    replayedBody: Buffer | undefined;
   }
 }
 
@@ -128,8 +147,10 @@ function isStream(body: z.ZodType | StreamOf): body is StreamOf {
 }
 
 /** The checked parts and headers of a request. Throws for an invalid header. */
-function readCall(request: FastifyRequest, signal: AbortSignal): Call<Route> {
+function readCall(name: RouteName, request: FastifyRequest, signal: AbortSignal): Call<Route> {
+  const { raw: message, replayedBody: body } = request;
   return {
+    placeable: body !== undefined && isPlaceable(name, message) ? { message, body } : undefined,
     params: request.params as never,
     query: request.query as never,
     body: request.body as never,

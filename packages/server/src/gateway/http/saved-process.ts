@@ -5,7 +5,7 @@ import { signalName } from "../../manager/processes/signals.ts";
 import { StreamAnswer } from "./handler.ts";
 import type { OutputEncoding } from "./process-lines.ts";
 
-/** The record of a process in a paused sandbox, as it was saved. One that ran is running: it continues at the resume. */
+/** The record of a process in a paused sandbox, as it was saved. A running one continues at the resume. */
 export function savedRecord(note: ProcessNote): ProcessRecord {
   const { id, pid, command, started_at, exit, pty, detached, acknowledged, tail } = note;
   const end = endOf(note);

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { FastifyInstance } from "fastify";
+import { NEVER_RENDERED } from "../console/security-headers.ts";
+import { errorAnswer } from "./error-body.ts";
 import { refuseWith } from "../websocket/refusal.ts";
 
 /** After the patience, a body must arrive at least this fast on average. */
@@ -19,7 +21,7 @@ export function awaitBody(request: IncomingMessage): void {
 /** A body that has not arrived completely. */
 interface OpenBody {
   readonly answer: ServerResponse;
-  readonly startBytes: number;
+  bytes: number;
   seenBytes: number;
   /** How long the server has waited for the client: in total, and since the last byte. */
   waitedMs: number;
@@ -36,8 +38,14 @@ export function cutSlowBodies(app: FastifyInstance, patienceMs: number): void {
   app.addHook("onRequest", async ({ raw }, { raw: answer }) => {
     const hasBody = raw.headers["transfer-encoding"] !== undefined || Number(raw.headers["content-length"]) > 0;
     if (!hasBody) return;
-    const { bytesRead } = raw.socket;
-    bodies.set(raw, { answer, startBytes: bytesRead, seenBytes: bytesRead, waitedMs: 0, idleMs: 0 });
+    const body = { answer, bytes: 0, seenBytes: 0, waitedMs: 0, idleMs: 0 };
+    bodies.set(raw, body);
+    // Its own bytes: over HTTP/2, the other requests of a connection would hide that this one sends nothing.
+    const push = raw.push.bind(raw);
+    raw.push = (chunk: Uint8Array | null, ...rest) => {
+      body.bytes += chunk?.length ?? 0;
+      return push(chunk, ...rest);
+    };
     const forget = (): void => void bodies.delete(raw);
     raw.once("end", forget).once("close", forget);
     answer.once("close", forget);
@@ -55,15 +63,18 @@ export function cutSlowBodies(app: FastifyInstance, patienceMs: number): void {
 
 function isTooSlow(request: IncomingMessage, body: OpenBody, passedMs: number, patienceMs: number): boolean {
   if (request.complete || request.readableLength > 0 || PATIENT.has(request)) return false;
-  const { bytesRead } = request.socket;
   body.waitedMs += passedMs;
-  body.idleMs = bytesRead === body.seenBytes ? body.idleMs + passedMs : 0;
-  body.seenBytes = bytesRead;
-  const earnedMs = ((bytesRead - body.startBytes) / LEAST_BYTES_PER_SECOND) * 1000;
+  body.idleMs = body.bytes === body.seenBytes ? body.idleMs + passedMs : 0;
+  body.seenBytes = body.bytes;
+  const earnedMs = (body.bytes / LEAST_BYTES_PER_SECOND) * 1000;
   return body.idleMs >= patienceMs || body.waitedMs >= patienceMs + earnedMs;
 }
 
-function cut({ socket }: IncomingMessage, { answer }: OpenBody): void {
-  if (answer.headersSent) socket.destroy();
-  else refuseWith(socket, new SandboxerError("timeout", "The body of the request was sent too slowly."));
+function cut({ socket, httpVersionMajor }: IncomingMessage, { answer }: OpenBody): void {
+  // Over HTTP/2 this ends the one request of the connection.
+  if (answer.headersSent) return void socket.destroy();
+  const error = new SandboxerError("timeout", "The body of the request was sent too slowly.");
+  if (httpVersionMajor !== 2) return refuseWith(socket, error);
+  const { status, body } = errorAnswer(error);
+  answer.writeHead(status, { ...NEVER_RENDERED, "content-type": "application/json" }).end(JSON.stringify(body));
 }

@@ -2,7 +2,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ENCRYPTION_KEY_HEADER, SandboxerError } from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AccessGate } from "../access/access-gate.ts";
+import { requestKeysOf } from "../access/encryption-key.ts";
 import { requireScope } from "../access/principal.ts";
+import { createServer } from "../../support/node-http.ts";
 import { ownFetch } from "./own-connection.ts";
 
 /** A request of the Model Context Protocol, and how its tools call this server. */
@@ -28,14 +30,20 @@ const OWN_URL = "http://localhost";
 
 /** Registers `/mcp`, the endpoint of streamable HTTP. */
 export async function registerMcp(app: FastifyInstance, { gate, answerMcp }: McpEndpointOptions): Promise<void> {
+  // Takes the calls of the server to itself, which have no TLS.
+  const own = createServer((request, response) => app.routing(request, response));
   app.removeAllContentTypeParsers();
-  // Whoever speaks the protocol judges the body, and answers in its form.
+  // The implementation of the protocol checks the body, and answers in its form.
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.route<{ Body: Buffer | undefined; Querystring: Readonly<Record<string, unknown>> }>({
     method: ["GET", "POST", "DELETE"],
     url: "/mcp",
-    // Before the body is read.
-    onRequest: async ({ raw }) => requireScope(gate.admit(gate.requestOf(raw)), "read"),
+    // Before the body is read. A malformed encryption key is refused here, as everywhere.
+    onRequest: async ({ raw }) => {
+      const principal = gate.admit(gate.requestOf(raw));
+      requireScope(principal, "read");
+      requestKeysOf(raw, principal);
+    },
     handler: async (request, reply) => {
       const access = gate.requestOf(request.raw);
       const apiKey = gate.authenticator.keyOf(access);
@@ -45,11 +53,13 @@ export async function registerMcp(app: FastifyInstance, { gate, answerMcp }: Mcp
         tools: toolsOf(request.query["tools"]),
         connection: {
           url: OWN_URL,
-          fetch: ownFetch(app.server, access.remoteAddress),
+          fetch: ownFetch(own, access.remoteAddress),
           ...(apiKey === undefined ? {} : { apiKey }),
           ...(typeof encryptionKey === "string" ? { encryptionKey } : {}),
         },
       });
+      // It is about one connection, and not allowed over HTTP/2.
+      response.headers.delete("connection");
       return reply.send(response);
     },
   });

@@ -4,8 +4,8 @@ import type { OpenPort } from "../../manager/ports/port-verbs.ts";
 type Done = (error?: Error | null) => void;
 
 /**
- * A connection to a port inside as a stream of Node's, read and written as fast as both sides take it. The end of the
- * writing side is not told to the program: a connection inside has no half-open state.
+ * A connection to a port inside as a Node stream, read and written as fast as both sides allow. The program does not
+ * see the end of the writing side: a connection inside has no half-open state.
  */
 export class ConnectionStream extends Duplex {
   readonly #port: OpenPort;

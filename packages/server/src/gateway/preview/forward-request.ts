@@ -15,7 +15,7 @@ export interface ForwardedRequest {
 }
 
 /**
- * Sends a request to a program inside, and its response back: each as it comes and as fast as the other side takes it.
+ * Sends a request to a program inside, and its response back: each is streamed as fast as the other side reads it.
  * Rejects if the program gives no valid response; nothing was sent to the client then. Resolves when the response has
  * ended or the client has disconnected.
  */
@@ -32,7 +32,7 @@ export async function forwardRequest(
   const response = Promise.withResolvers<IncomingMessage>();
   request.once("response", response.resolve);
   request.on("error", (error) => response.reject(noAnswer(error)));
-  // A program must not switch protocols when nobody asked for it. Node reports no error then.
+  // A program must not switch protocols without a request for it. Node reports no error then.
   request.once("upgrade", (_, socket) => {
     socket.destroy();
     response.reject(noAnswer(new Error("it switched protocols")));
@@ -43,7 +43,9 @@ export async function forwardRequest(
   client.pipe(request);
   try {
     const inside = await response.promise;
-    answer.writeHead(inside.statusCode ?? 502, inside.statusMessage, headersOf(inside));
+    const status = inside.statusCode ?? 502;
+    if (client.httpVersionMajor === 2) answer.writeHead(status, joinedHeaders(headersOf(inside)));
+    else answer.writeHead(status, inside.statusMessage, headersOf(inside));
     // The head goes out at once: events may follow much later.
     answer.flushHeaders();
     // A response that breaks off must not look complete.
@@ -93,6 +95,14 @@ export async function forwardUpgrade(
     socket.off("close", onGone);
     stream.destroy();
   }
+}
+
+/** HTTP/2 takes most headers once; several lines of one header mean the same as one line with commas. */
+function joinedHeaders(headers: Readonly<Record<string, readonly string[]>>): OutgoingHttpHeaders {
+  const entries = Object.entries(headers).map(([name, values]) =>
+    name === "set-cookie" ? [name, [...values]] : [name, values.join(", ")],
+  );
+  return Object.fromEntries(entries) as OutgoingHttpHeaders;
 }
 
 /** Node has parsed the values, so that none of them contains a line break. */

@@ -38,8 +38,8 @@ export interface Admission {
 
 /** Further rules for sandboxes with certain labels. */
 export interface PreviewRules {
-  /** Whether a request may open any port of the sandbox. */
-  isOpen(headers: IncomingHttpHeaders, sandboxId: string, labels: PortAccess["labels"]): boolean;
+  /** Whether a request may open any port of the sandbox; false: only with a credential. Undefined: there is no rule. */
+  isOpen(headers: IncomingHttpHeaders, sandboxId: string, labels: PortAccess["labels"]): boolean | undefined;
   /** Before a request resumes a paused sandbox; throws if it must not. */
   wake(sandboxId: string, labels: PortAccess["labels"]): Promise<void>;
 }
@@ -77,7 +77,8 @@ export class PreviewAccess {
       return byOther;
     }
     const who = this.#gate.identify(keyedRequest(request));
-    if (who.kind === "anonymous" && request.proxyHeader === undefined) {
+    const needsCredential = access !== undefined && this.#ruleOf(request, target, access) === false;
+    if (who.kind === "anonymous" && !needsCredential) {
       this.#checkPage(request, target);
       return { by: "open", who };
     }
@@ -87,11 +88,12 @@ export class PreviewAccess {
   }
 
   #withoutKey(
-    { headers }: AccessRequest,
+    request: AccessRequest,
     query: URLSearchParams,
     target: PreviewTarget,
     access: PortAccess | undefined,
   ): Admission | undefined {
+    const { headers } = request;
     const round = access?.linkRound(target.port) ?? 0;
     const link = this.#links.check(query.get(SIGNATURE_PARAMETER) ?? undefined, target, round);
     if (link !== undefined) return { by: "link", who: NOBODY, signature: link };
@@ -102,8 +104,12 @@ export class PreviewAccess {
     if (cookies.some((cookie) => this.#links.check(cookie, target, round) !== undefined))
       return { by: "cookie", who: NOBODY };
     if (access === undefined) return undefined;
-    const isOpen = access.isPublic(target.port) || this.#rules?.isOpen(headers, target.sandboxId, access.labels);
-    return isOpen === true ? { by: "public", who: NOBODY } : undefined;
+    const isOpen = access.isPublic(target.port) || this.#ruleOf(request, target, access) === true;
+    return isOpen ? { by: "public", who: NOBODY } : undefined;
+  }
+
+  #ruleOf({ headers }: AccessRequest, { sandboxId }: PreviewTarget, { labels }: PortAccess): boolean | undefined {
+    return this.#rules?.isOpen(headers, sandboxId, labels);
   }
 
   /** The headers of a request that hold a credential for this server, and must not reach the program inside. */

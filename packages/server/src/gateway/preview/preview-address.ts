@@ -14,16 +14,20 @@ export interface PreviewAddressOptions {
   readonly domain: string | undefined;
   /** The port of this server, for the URLs below `localhost`. */
   readonly ownPort: () => number;
+  /** Whether this server speaks HTTPS itself. */
+  readonly isSecure?: boolean;
 }
 
 /** The names under which ports of sandboxes are opened: `{port}-{sandbox}.{domain}`. */
 export class PreviewAddresses {
   readonly #domain: URL | undefined;
   readonly #ownPort: () => number;
+  readonly #ownProtocol: string;
 
-  constructor({ domain, ownPort }: PreviewAddressOptions) {
+  constructor({ domain, ownPort, isSecure = false }: PreviewAddressOptions) {
     this.#domain = domain === undefined ? undefined : new URL(domain);
     this.#ownPort = ownPort;
+    this.#ownProtocol = isSecure ? "https:" : "http:";
   }
 
   /**
@@ -50,7 +54,7 @@ export class PreviewAddresses {
 
   urlOf({ sandboxId, port }: PreviewTarget): string {
     const label = `${port}-${sandboxId}`;
-    if (this.#domain === undefined) return `http://${label}.${LOCAL}:${this.#ownPort()}/`;
+    if (this.#domain === undefined) return `${this.#ownProtocol}//${label}.${LOCAL}:${this.#ownPort()}/`;
     return `${this.#domain.protocol}//${label}.${this.#domain.host}/`;
   }
 }

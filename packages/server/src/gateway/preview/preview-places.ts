@@ -1,37 +1,59 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { remoteNetwork } from "../access/access-gate.ts";
+import type { Principal } from "../access/principal.ts";
 
-/** One sandbox may have at most this part of all places, so that it does not lock out the others. */
-const SHARE = 4;
+/** At most these parts of all places, so that nobody locks out the others. */
+const OF_SANDBOX = 1 / 4;
+const OF_ADDRESS = 1 / 2;
+const OF_KEY = 4 / 5;
+
+interface Visitor {
+  readonly who: Principal;
+  readonly address: string | undefined;
+}
 
 /** Counts the open requests and connections to ports, so that memory and descriptors stay bounded. */
 export class PreviewPlaces {
   readonly #most: number;
-  readonly #mostOfSandbox: number;
-  readonly #ofSandbox = new Map<string, number>();
-  #taken = 0;
+  /** By sandbox and by visitor. */
+  readonly #taken = new Map<string, number>();
+  #all = 0;
 
   constructor(most: number) {
     this.#most = most;
-    this.#mostOfSandbox = Math.ceil(most / SHARE);
   }
 
   /** Throws `limit_reached`. The returned function gives the place back; calling it again does nothing. */
-  take(sandboxId: string): () => void {
-    const ofSandbox = this.#ofSandbox.get(sandboxId) ?? 0;
-    if (this.#taken >= this.#most) throw full(this.#most, "the server");
-    if (ofSandbox >= this.#mostOfSandbox) throw full(this.#mostOfSandbox, "the sandbox");
-    this.#taken += 1;
-    this.#ofSandbox.set(sandboxId, ofSandbox + 1);
+  take(sandboxId: string, visitor: Visitor): () => void {
+    if (this.#all >= this.#most) throw full(this.#most, "the server");
+    const shares = [{ of: sandboxId, whose: "the sandbox", part: OF_SANDBOX }, ...shareOf(visitor)];
+    for (const { of, whose, part } of shares) {
+      const most = Math.ceil(this.#most * part);
+      if ((this.#taken.get(of) ?? 0) >= most) throw full(most, whose);
+    }
+    const count = (change: 1 | -1): void => {
+      this.#all += change;
+      for (const { of } of shares) {
+        const taken = (this.#taken.get(of) ?? 0) + change;
+        if (taken === 0) this.#taken.delete(of);
+        else this.#taken.set(of, taken);
+      }
+    };
+    count(1);
     let isTaken = true;
     return () => {
-      if (!isTaken) return;
+      if (isTaken) count(-1);
       isTaken = false;
-      this.#taken -= 1;
-      const left = (this.#ofSandbox.get(sandboxId) ?? 1) - 1;
-      if (left === 0) this.#ofSandbox.delete(sandboxId);
-      else this.#ofSandbox.set(sandboxId, left);
     };
   }
+}
+
+/** A server without keys has one user. */
+function shareOf({ who, address }: Visitor): { of: string; whose: string; part: number }[] {
+  if (who.kind === "anonymous") return [];
+  if (who.kind === "key") return [{ of: `key ${who.id}`, whose: "sandboxes by one key", part: OF_KEY }];
+  const network = remoteNetwork(address);
+  return [{ of: `address ${network}`, whose: `sandboxes from the address ${network}`, part: OF_ADDRESS }];
 }
 
 function full(most: number, whose: string): SandboxerError {

@@ -91,7 +91,8 @@ export class Previews {
       // Nothing would end what is begun for a client that has disconnected.
       if (answer.destroyed) return;
       if (this.#redirected(request, answer, asked, { shown, admission, access })) return;
-      const release = this.#places.take(asked.target.sandboxId);
+      const visitor = { who: admission.who, address: shown.remoteAddress };
+      const release = this.#places.take(asked.target.sandboxId, visitor);
       answer.once("close", release);
       const gone = new AbortController();
       answer.once("close", () => gone.abort(new SandboxerError("timeout", "The client disconnected.")));
@@ -120,7 +121,8 @@ export class Previews {
         return await this.#joinPeer(asked.target, socket, head);
       const { shown, admission, access } = await this.#admit(request, asked);
       if (socket.destroyed) return;
-      socket.once("close", this.#places.take(asked.target.sandboxId));
+      const visitor = { who: admission.who, address: shown.remoteAddress };
+      socket.once("close", this.#places.take(asked.target.sandboxId, visitor));
       const gone = new AbortController();
       socket.once("close", () => gone.abort(new SandboxerError("timeout", "The client disconnected.")));
       this.#watch.add({ actor: { who: admission.who }, gone: gone.signal, sendAway: () => socket.destroy() });
@@ -163,8 +165,9 @@ export class Previews {
       missing.error = error;
       return undefined;
     });
-    // The API's own origin has its own rules.
-    if (way !== "host") gate.checkWay(shown);
+    // The API's own origin has more rules.
+    if (way === "host") gate.checkProxy(shown);
+    else gate.checkWay(shown);
     const admission = this.#access.admit(shown, query, target, access);
     if (missing.error !== undefined) throw missing.error;
     await this.#checkAwake(target, access);
@@ -286,8 +289,8 @@ async function join(socket: Duplex, stream: Duplex, head: Buffer): Promise<void>
 }
 
 /**
- * A page on the API's origin could use the API with the cookie of whoever opens it. Nothing of a sandbox is ever shown
- * by a browser there: each port has a host of its own for that.
+ * A page on the API's origin could use the API with the cookie of its visitor. Nothing of a sandbox is ever shown by a
+ * browser there: each port has a host of its own for that.
  */
 function refuseBrowsers({ headers }: IncomingMessage, url: string): void {
   // Node's fetch sends a mode too.
@@ -332,7 +335,7 @@ function sendFailure(request: IncomingMessage, answer: ServerResponse, thrown: S
   const retryAfter = error.details["retry_after_seconds"];
   const retry = typeof retryAfter === "number" ? { "retry-after": String(Math.ceil(retryAfter)) } : {};
   // The rest of a body that nobody reads would keep the connection busy.
-  const close = request.complete ? {} : { connection: "close" };
+  const close = request.complete || request.httpVersionMajor === 2 ? {} : { connection: "close" };
   if (onHost && accepts(request.headers.accept))
     return sendPage(answer, status, errorPage(error), { ...retry, ...close });
   answer.writeHead(status, { "content-type": "application/json", ...NEVER_RENDERED, ...retry, ...close });

@@ -1,4 +1,4 @@
-import type { ClientRequest, OutgoingHttpHeaders } from "node:http";
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { SandboxerError } from "@sandboxer/protocol";
@@ -14,6 +14,8 @@ export interface PassedRequest {
 
 export interface OpenRequest {
   readonly request: ClientRequest;
+  /** The head of the response; its body follows. Rejects with the error for the caller. */
+  readonly answer: () => Promise<IncomingMessage>;
   /** The error for the caller, once the request has failed. */
   readonly failure: (cause: unknown) => SandboxerError;
 }
@@ -34,6 +36,7 @@ export function requestOtherServer(server: OtherServer, { method, path, headers 
     path: base.pathname.replace(/\/+$/, "") + path,
     headers,
     agent: false,
+    ...(server.ca === undefined ? {} : { ca: server.ca }),
   });
   let reached = false;
   const timer = setTimeout(() => request.destroy(new Error(`no connection within ${CONNECT_MS / 1000} s`)), CONNECT_MS);
@@ -47,12 +50,20 @@ export function requestOtherServer(server: OtherServer, { method, path, headers 
   request.once("close", () => clearTimeout(timer));
   // It may also fail when nobody waits for it any more.
   request.on("error", () => {});
-  return { request, failure: (cause) => unreachable(server, reached, cause) };
+  const failure = (cause: unknown): SandboxerError => unreachable(server, reached, cause);
+  const answer = (): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      request.once("response", resolve);
+      request.once("error", (error) => reject(failure(error)));
+    });
+  return { request, answer, failure };
 }
 
 /** The URL comes from the store, where anyone with access may have written it. */
 function addressOf(server: OtherServer): URL {
   const base = URL.canParse(server.url) ? new URL(server.url) : undefined;
+  if (base?.protocol === "http:" && server.ca !== undefined)
+    throw unreachable(server, false, new Error("--peer-ca is set, and its --advertise-url is not https"));
   if (base?.protocol === "http:" || base?.protocol === "https:") return base;
   throw unreachable(server, false, new Error("it is not a server URL"));
 }

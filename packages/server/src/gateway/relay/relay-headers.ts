@@ -1,17 +1,23 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { KEY_HEADER } from "@sandboxer/protocol";
 
-/** The header with which a client allows a server that does not own a sandbox to relay its call. */
+/**
+ * `never`: the server that gets the call handles it, also if another one owns the sandbox. Servers send it with each
+ * relayed call, so that no call is relayed twice. Any other value is the default; earlier clients send `allow`.
+ */
 const RELAY_HEADER = "sandboxer-relay";
-/** The same as a query parameter for reads: a download link in a page has no headers. */
+/** The same as a query parameter for reads: a link in a page and a browser's WebSocket have no headers. */
 const RELAY_PARAMETER = "relay";
 
-export function allowsRelay({ method, headers, url = "" }: IncomingMessage): boolean {
-  if (headers[RELAY_HEADER] === "allow") return true;
-  return method === "GET" && new URLSearchParams(queryOf(url)).get(RELAY_PARAMETER) === "allow";
+export type RelayWish = "allow" | "never" | undefined;
+
+export function relayWish({ method, headers, url = "" }: IncomingMessage): RelayWish {
+  const shown =
+    headers[RELAY_HEADER] ?? (method === "GET" ? new URLSearchParams(queryOf(url)).get(RELAY_PARAMETER) : undefined);
+  return shown === "allow" || shown === "never" ? shown : undefined;
 }
 
-/** The query of a relayed call, without the permission to relay, so that it is not relayed twice. */
+/** The query of a relayed call, without the parameter about relaying: the header decides at the other server. */
 export function passedQuery(url = ""): string {
   const query = queryOf(url);
   const parameters = new URLSearchParams(query);
@@ -51,7 +57,7 @@ const OF_ANSWER = [
   "retry-after",
 ] as const;
 
-/** The headers of a relayed call, without the permission to relay, so that it is not relayed twice. */
+/** The headers of a relayed call. */
 export function passedRequestHeaders(
   headers: IncomingHttpHeaders,
   authorization: string | undefined,
@@ -60,6 +66,7 @@ export function passedRequestHeaders(
   return {
     ...picked(headers, OF_REQUEST),
     ...withKey(authorization),
+    ...NOT_AGAIN,
     // So that a server that responds before it has read everything still reads the rest.
     connection: "keep-alive",
     // Without either of the two, Node would announce a body that does not come.
@@ -70,6 +77,9 @@ export function passedRequestHeaders(
 export function passedAnswerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   return picked(headers, OF_ANSWER);
 }
+
+/** Sent with every relayed request. */
+export const NOT_AGAIN: OutgoingHttpHeaders = { [RELAY_HEADER]: "never" };
 
 /** The other server may read keys from a header with another name. */
 export function withKey(authorization: string | undefined): OutgoingHttpHeaders {

@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 
 const LOOK_EVERY_MS = 2_000;
 
-/** Checks whether another server is alive; rejects if that is unknown now. */
-export type IsAlive = (instanceId: string) => Promise<boolean>;
+/** Whether this server has seen that another one is alive or dead. Asked often, so it must not read the store. */
+export type IsAlive = (instanceId: string) => boolean;
 
 /**
  * Detects that the target of a relayed call was declared dead. A server that is stopped or cut off keeps its
@@ -35,14 +35,13 @@ export class ServerWatch {
     this.#looking = true;
     while (this.#waiting.size > 0) {
       await delay(LOOK_EVERY_MS, undefined, { ref: false });
-      await Promise.all([...this.#waiting].map(([instanceId, waiting]) => this.#lookAt(instanceId, waiting)));
+      for (const [instanceId, waiting] of this.#waiting) this.#lookAt(instanceId, waiting);
     }
     this.#looking = false;
   }
 
-  async #lookAt(instanceId: string, waiting: ReadonlySet<() => void>): Promise<void> {
-    // An unavailable store says nothing about the server.
-    if (await this.#isAlive(instanceId).catch(() => true)) return;
+  #lookAt(instanceId: string, waiting: ReadonlySet<() => void>): void {
+    if (this.#isAlive(instanceId)) return;
     this.#waiting.delete(instanceId);
     for (const onDeath of waiting) onDeath();
   }

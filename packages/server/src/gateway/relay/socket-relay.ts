@@ -5,7 +5,7 @@ import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
 import { carriesKey } from "../access/shown-credential.ts";
 import { requestOtherServer } from "./other-server-request.ts";
 import { readText } from "./read-text.ts";
-import { withKey } from "./relay-headers.ts";
+import { NOT_AGAIN, withKey } from "./relay-headers.ts";
 
 export interface RelayedUpgrade {
   readonly server: OtherServer;
@@ -13,6 +13,8 @@ export interface RelayedUpgrade {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly authorization: string | undefined;
+  /** That a server of the store relays it, and that the client has shown its encryption key. */
+  readonly proofs: OutgoingHttpHeaders;
   /** The client's side, which nobody has read from or written to. */
   readonly client: Duplex;
   /** The bytes that came with the request. */
@@ -66,7 +68,8 @@ export async function relaySocket({
 function upgradeHeaders({
   headers,
   authorization,
-}: Pick<RelayedUpgrade, "headers" | "authorization">): OutgoingHttpHeaders {
+  proofs,
+}: Pick<RelayedUpgrade, "headers" | "authorization" | "proofs">): OutgoingHttpHeaders {
   const protocols = (headers["sec-websocket-protocol"] ?? "")
     .split(",")
     .map((offer) => offer.trim())
@@ -79,6 +82,8 @@ function upgradeHeaders({
     "sec-websocket-key": headers["sec-websocket-key"] ?? "",
     ...(protocols.length === 0 ? {} : { "sec-websocket-protocol": protocols.join(", ") }),
     ...withKey(authorization),
+    ...proofs,
+    ...NOT_AGAIN,
   };
 }
 
@@ -111,7 +116,7 @@ export async function refusal({ url, instanceId }: OtherServer, answer: Incoming
   return new SandboxerError("server_unreachable", `The server ${url} answered with ${answer.statusCode}.`, { details });
 }
 
-/** Both end together. What one side has said before its end still reaches the other. */
+/** Both end together. The last bytes of one side still reach the other. */
 export async function joined(client: Duplex, server: Duplex): Promise<void> {
   const end = (side: Duplex): void => {
     side.end();

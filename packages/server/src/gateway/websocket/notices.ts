@@ -5,7 +5,7 @@ import type { Outbox } from "./outbox.ts";
 /** Existing clients take DELETED as "do not reconnect", so that two of them do not fight over a sandbox. */
 const HANDED_OVER = ["DELETING", "LOCK_RELEASING", "LOCK_RELEASED", "DELETED"] as const;
 
-/** Tells a client in the protocol's words what happens to its sandbox without its request. */
+/** Reports in the protocol's words an event of the sandbox that the client did not request. */
 export function sendNotice(outbox: Outbox, notice: Notice): void {
   switch (notice.type) {
     case "saving":

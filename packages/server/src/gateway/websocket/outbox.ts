@@ -4,7 +4,7 @@ import type { CloseCode, SandboxerError, ServerEvent, Status, StatusName } from 
 import type { WebSocket } from "ws";
 import { cutMessage } from "../../support/cut-message.ts";
 
-/** Limit of unsent bytes; above it the source is told to wait. */
+/** Limit of unsent bytes; above it the source waits. */
 const HIGH_WATER_BYTES = 256 * 1024;
 /** The same for responses, which have no source that could wait; then the client's next message waits. */
 const ANSWERS_HIGH_WATER_BYTES = 4 * 1024 * 1024;

@@ -24,6 +24,8 @@ export interface Newcomer {
   readonly address: string | undefined;
   /** The client sent a sandbox token that is not checked yet. It takes no place from clients with a key. */
   readonly onTrial: boolean;
+  /** Another server of the store relays the client, and counts it. */
+  readonly isRelayed?: boolean | undefined;
 }
 
 /** Counts the WebSockets of a server, so that no caller can lock out the others. */
@@ -71,8 +73,8 @@ export class Places {
     };
   }
 
-  #admitCaller({ who, address }: Newcomer): string | undefined {
-    if (who.kind === "anonymous" && LOOPBACK.has(address)) return undefined;
+  #admitCaller({ who, address, isRelayed }: Newcomer): string | undefined {
+    if (isRelayed === true || (who.kind === "anonymous" && LOOPBACK.has(address))) return undefined;
     const { maxClientsPerKey, maxClientsPerAddress } = this.#limits;
     const byKey = who.kind === "key";
     const caller = byKey ? who.id : remoteNetwork(address);

@@ -13,16 +13,18 @@ import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { requestKeysOf } from "../access/encryption-key.ts";
 import { KeyWatch } from "../access/key-watch.ts";
+import type { PeerSecret } from "../access/peer-secret.ts";
 import { hasScope, TOKEN_HOLDER } from "../access/principal.ts";
 import { carriesKey, SUBPROTOCOL } from "../access/shown-credential.ts";
 import type { Previews } from "../preview/previews.ts";
+import { relayWish } from "../relay/relay-headers.ts";
 import { SocketRelays, type RelayableAttach } from "../relay/socket-relays.ts";
 import { Admission, Farewells } from "./admission.ts";
 import { serveAttach, type AttachParameters } from "./attach-endpoint.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
 import { serveCreate } from "./create-endpoint.ts";
 import { type Newcomer, type Place, type PlaceLimits, Places } from "./places.ts";
-import { serveProcess, type ProcessParameters } from "./process/process-endpoint.ts";
+import { serveProcess } from "./process/process-endpoint.ts";
 import { refuseWith } from "./refusal.ts";
 
 export interface UpgradeOptions extends PlaceLimits {
@@ -33,6 +35,8 @@ export interface UpgradeOptions extends PlaceLimits {
   readonly maxMessageBytes: number;
   /** How long a client of `/create` may take to send its configuration. */
   readonly firstMessageMs?: number;
+  /** The shared secret of the store's servers; undefined until it is known. */
+  readonly peerSecret: () => PeerSecret | undefined;
   /** Opens ports of sandboxes. */
   readonly previews: Pick<Previews, "takes" | "upgrade" | "close">;
   readonly log: Logger;
@@ -46,7 +50,7 @@ interface Endpoint {
   readonly actor: Actor;
   readonly encryption: RequestKeys;
   readonly serve: (parts: ConnectionParts) => Promise<void>;
-  /** For clients that allow the owner of the sandbox to serve them. */
+  /** If the owner of the sandbox may serve the client. */
   readonly relayable?: RelayableAttach | undefined;
 }
 
@@ -69,7 +73,8 @@ export class WebSocketGateway {
     this.#keyWatch = new KeyWatch(options.gate.authenticator);
     this.#relays = new SocketRelays(
       this.#keyWatch,
-      async (instanceId) => (await options.manager()?.otherServer(instanceId)) !== undefined,
+      (instanceId) => options.manager()?.isKnownDead(instanceId) !== true,
+      options.peerSecret,
     );
     this.#server = new WebSocketServer({
       noServer: true,
@@ -132,7 +137,10 @@ export class WebSocketGateway {
       });
     if (relayable === undefined) return open();
     const upgrade = { request, socket, head, onAgreed: place.admit };
-    void this.#relays.pass(manager, actor, relayable, upgrade).then((passed) => passed || open());
+    this.#relays
+      .pass(manager, actor, relayable, upgrade)
+      .then((passed) => passed || open())
+      .catch((error: unknown) => refuseWith(socket, asSandboxerError(error)));
   }
 
   /** The endpoint of a request; throws if the caller may not use it. Undefined: there is no such endpoint. */
@@ -160,16 +168,23 @@ export class WebSocketGateway {
     const extensions = ["1", "true"].includes(url.searchParams.get("extensions") ?? "");
     const parameters: AttachParameters = { sandboxId, token, checkpoint, trusted, extensions };
     const entitled = trusted || token === undefined ? actor : new Actor(TOKEN_HOLDER, audit, remoteAddress);
-    const newcomer = { who, address: remoteAddress, onTrial: !trusted };
+    const newcomer = { who, address: remoteAddress, onTrial: !trusted, isRelayed: shown.isRelayed };
     const [, , encodedProcess] = PROCESS_PATH.exec(url.pathname) ?? [];
-    if (encodedProcess === undefined) {
-      return { newcomer, actor: entitled, encryption, serve: (parts) => serveAttach(this.#connect(parts), parameters) };
-    }
-    const offset = url.searchParams.get("offset") ?? undefined;
-    const process = { sandboxId, processId: decode(encodedProcess), credentials: { token, trusted }, offset };
     // A wrong key next to a right token is ignored.
     const key = who.kind === "none" ? undefined : gate.authenticator.keyOf(shown);
-    const relayable = relayableAttach(url, process, key);
+    const authorization = key === undefined ? undefined : `Bearer ${key}`;
+    const credentials = { token, trusted };
+    const relayed = { sandboxId, credentials, authorization, encryption, path: passedPath(url) };
+    const wish = relayWish(request);
+    if (encodedProcess === undefined) {
+      // Without the client's wish, attaching moves the sandbox to this server.
+      const relayable = wish === "allow" ? ({ ...relayed, what: "attach" } as const) : undefined;
+      const serve: Endpoint["serve"] = (parts) => serveAttach(this.#connect(parts), parameters);
+      return { newcomer, actor: entitled, encryption, serve, relayable };
+    }
+    const offset = url.searchParams.get("offset") ?? undefined;
+    const process = { sandboxId, processId: decode(encodedProcess), credentials, offset };
+    const relayable = wish === "never" ? undefined : ({ ...relayed, what: "attach_process" } as const);
     const serve: Endpoint["serve"] = (parts) => serveProcess(parts, process, this.#keyWatch);
     return { newcomer, actor: entitled, encryption, serve, relayable };
   }
@@ -193,23 +208,13 @@ export class WebSocketGateway {
   }
 }
 
-function relayableAttach(
-  { searchParams }: URL,
-  { sandboxId, processId, credentials, offset }: ProcessParameters,
-  key: string | undefined,
-): RelayableAttach | undefined {
-  if (searchParams.get("relay") !== "allow") return undefined;
-  const { token } = credentials;
-  const query = new URLSearchParams({
-    ...(offset === undefined ? {} : { offset }),
-    ...(token === undefined ? {} : { sandbox_token: token }),
+/** The same request at another server, with only the parameters that it means. */
+function passedPath({ pathname, searchParams }: URL): string {
+  const passed = ["checkpoint", "extensions", "offset", "sandbox_token"].flatMap((name) => {
+    const value = searchParams.get(name);
+    return value === null ? [] : [[name, value]];
   });
-  const path = PROCESS_ATTACH_PATH.replace("{id}", encodeURIComponent(sandboxId)).replace(
-    "{process_id}",
-    encodeURIComponent(processId),
-  );
-  const authorization = key === undefined ? undefined : `Bearer ${key}`;
-  return { sandboxId, credentials, path: `${path}?${query.toString()}`, authorization };
+  return passed.length === 0 ? pathname : `${pathname}?${new URLSearchParams(passed).toString()}`;
 }
 
 function decode(text: string): string {
@@ -220,7 +225,7 @@ function decode(text: string): string {
   }
 }
 
-/** Our subprotocol if it is offered, otherwise the client's first. One that carries a key is never repeated. */
+/** Our subprotocol if it is offered, otherwise the client's first. A subprotocol with a key is never repeated. */
 function chooseSubprotocol(offers: ReadonlySet<string>): string | false {
   if (offers.has(SUBPROTOCOL)) return SUBPROTOCOL;
   return [...offers].find((offer) => !carriesKey(offer)) ?? false;

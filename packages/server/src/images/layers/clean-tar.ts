@@ -73,7 +73,7 @@ export async function* cleanTar(source: Readable, notes: LayerNotes, onEntry: ()
 
 /** The entry to unpack; undefined: none. */
 function place(header: Header, paths: LayerPaths, notes: LayerNotes): TarEntry | undefined {
-  // What comes from an archive may be missing, whatever the types say.
+  // A field of an archive may be missing, whatever the types say.
   const type: string | null = header.type ?? null;
   const pax = (header.pax ?? undefined) as Readonly<Record<string, string>> | undefined;
   if (pax !== undefined && Object.keys(pax).some((key) => key.startsWith("GNU.sparse."))) {

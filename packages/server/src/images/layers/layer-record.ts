@@ -10,7 +10,7 @@ export const NOTES_FILE = "layer.json";
 const paths = z.array(z.string());
 const layerRecordSchema = z.object({
   diff_id: z.string(),
-  /** Of its unpacked tar. */
+  /** The size of its unpacked tar. */
   bytes: z.number(),
   entries: z.number(),
   whiteouts: paths,

@@ -1,4 +1,4 @@
-/** What a registry asks for with `401`. */
+/** The authentication that a registry asks for with `401`. */
 export type Challenge =
   | { readonly scheme: "basic" }
   | { readonly scheme: "bearer"; readonly realm: string; readonly service?: string; readonly scope?: string };

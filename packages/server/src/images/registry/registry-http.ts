@@ -56,7 +56,9 @@ export class RegistryHttp {
       }
       const next = URL.canParse(location, url) ? new URL(location, url) : undefined;
       const isDowngrade = url.protocol === "https:" && next?.protocol !== "https:";
-      if (next === undefined || !/^https?:$/.test(next.protocol) || isDowngrade) {
+      // A form has a credential in it.
+      const takesForm = call.form !== undefined && next?.origin !== url.origin;
+      if (next === undefined || !/^https?:$/.test(next.protocol) || isDowngrade || takesForm) {
         throw new SandboxerError("registry_unavailable", `${url.host} redirects to an address that is not safe.`);
       }
       if (next.origin !== url.origin) {

@@ -38,7 +38,7 @@ export interface Holder {
   readonly url: string | undefined;
 }
 
-/** Notifications for the manager, or for whoever runs the core. */
+/** Notifications for the manager, or for the program that runs the core. */
 export type Notice =
   | { readonly kind: "answered"; readonly ticket: number; readonly head: Head }
   | { readonly kind: "failed"; readonly ticket: number; readonly failure: Failure }

@@ -1,4 +1,5 @@
 import type { Head } from "@sandboxer/protocol";
+import { BucketMap } from "../../support/bucket-map.ts";
 import { NO_OTHERS, type OthersState } from "./others.ts";
 import type { SandboxState } from "./sandbox-state.ts";
 import { isFrozen, type SelfState } from "./self.ts";
@@ -12,8 +13,10 @@ export interface InstanceState {
   /** Undefined between two lives. */
   readonly self: SelfState | undefined;
   readonly others: OthersState;
-  readonly sandboxes: ReadonlyMap<string, SandboxState>;
+  readonly sandboxes: BucketMap<SandboxState>;
   readonly sweepTimer: number | undefined;
+  /** Held sandboxes that this round of looks has not reached yet. */
+  readonly unswept: readonly string[];
   readonly sequence: number;
 }
 
@@ -23,8 +26,9 @@ export function initialState(settings: LeaseSettings): InstanceState {
     instanceId: "",
     self: undefined,
     others: NO_OTHERS,
-    sandboxes: new Map(),
+    sandboxes: BucketMap.empty(),
     sweepTimer: undefined,
+    unswept: [],
     sequence: 0,
   };
 }
@@ -35,7 +39,7 @@ export function heldHead(state: InstanceState, sandboxId: string): Head | undefi
 }
 
 export function heldIds(state: InstanceState): readonly string[] {
-  return [...state.sandboxes.values()].filter(({ held }) => held !== undefined).map(({ sandboxId }) => sandboxId);
+  return [...state.sandboxes.values()].flatMap(({ held, sandboxId }) => (held === undefined ? [] : [sandboxId]));
 }
 
 /** Whether held sandboxes must not run, change or send output now. */

@@ -1,3 +1,4 @@
+import { BucketMap } from "../../support/bucket-map.ts";
 import type { Effect } from "./effects.ts";
 import { heldIds, type InstanceState } from "./instance-state.ts";
 import { look } from "./looking.ts";
@@ -93,7 +94,7 @@ function onReply(
 function observeOwner(state: InstanceState, to: Address, reply: Reply, context: StepContext): InstanceState {
   const phase = state.sandboxes.get(to.name)?.operation?.phase;
   if (phase?.at !== "liveness" || phase.id !== to.id || phase.base.head.owner === null) return state;
-  return { ...state, others: observe(state.others, phase.base.head.owner, reply, context) };
+  return { ...state, others: observe(state.others, phase.base.head.owner, to.id, reply, context) };
 }
 
 function onOwnReply(
@@ -111,7 +112,7 @@ function onOwnReply(
   const watching: InstanceState = {
     ...next,
     others: others.lookTimer === undefined ? lookAround(others, context) : others,
-    sweepTimer: sweepTimer ?? context.timer("sweep", "", state.settings.sweepMs),
+    sweepTimer: sweepTimer ?? context.timer("sweep", "", state.settings.sweepTickMs),
   };
   return forEach(watching, (sandbox) => goOn(sandbox, context));
 }
@@ -125,7 +126,7 @@ function fenced(state: InstanceState, why: string, context: StepContext): Instan
       if (ticket !== undefined) context.tell({ kind: "failed", ticket, failure: { kind: "lost", head: undefined } });
     }
   }
-  return { ...state, self: undefined, sandboxes: new Map() };
+  return { ...state, self: undefined, sandboxes: BucketMap.empty(), unswept: [] };
 }
 
 function onTimer(state: InstanceState, { part, name, id }: Address, context: StepContext): InstanceState {
@@ -140,14 +141,23 @@ function onTimer(state: InstanceState, { part, name, id }: Address, context: Ste
       }
       return { ...state, others: onOthersTimer(state.others, name, id, context) };
     case "sweep":
-      if (!alive) return { ...state, sweepTimer: undefined };
-      return {
-        ...forEach(state, (sandbox) => (sandbox.look === undefined ? look(sandbox, context) : sandbox)),
-        sweepTimer: context.timer("sweep", "", state.settings.sweepMs),
-      };
+      return alive ? sweep(state, context) : { ...state, sweepTimer: undefined };
     case "sandbox":
       return update(state, name, (sandbox) => onSandboxTimer(sandbox, id, context));
   }
+}
+
+/** Looks at the next few held sandboxes; after the last one, the round begins again. */
+function sweep(before: InstanceState, context: StepContext): InstanceState {
+  const { sweepMs, sweepTickMs, sweepMost } = before.settings;
+  let state = before;
+  const round = before.unswept.length > 0 ? before.unswept : heldIds(before);
+  // Enough to get through within the time of a round, if that is not too many.
+  const share = Math.min(Math.ceil((before.sandboxes.size * sweepTickMs) / sweepMs), sweepMost);
+  for (const sandboxId of round.slice(0, share)) {
+    state = update(state, sandboxId, (sandbox) => (sandbox.look === undefined ? look(sandbox, context) : sandbox));
+  }
+  return { ...state, unswept: round.slice(share), sweepTimer: context.timer("sweep", "", sweepTickMs) };
 }
 
 function forgotten(sandbox: SandboxState): SandboxState {
@@ -159,19 +169,17 @@ type Change = (sandbox: SandboxState) => SandboxState;
 function update(state: InstanceState, sandboxId: string, change: Change): InstanceState {
   const before = state.sandboxes.get(sandboxId);
   const after = change(before ?? emptySandbox(sandboxId));
-  return after === before ? state : { ...state, sandboxes: put(new Map(state.sandboxes), after) };
+  return after === before ? state : { ...state, sandboxes: put(state.sandboxes, after) };
 }
 
 function forEach(state: InstanceState, change: Change): InstanceState {
-  const sandboxes = new Map(state.sandboxes);
-  for (const sandbox of state.sandboxes.values()) put(sandboxes, change(sandbox));
+  let { sandboxes } = state;
+  for (const sandbox of state.sandboxes.values()) sandboxes = put(sandboxes, change(sandbox));
   return { ...state, sandboxes };
 }
 
 /** A sandbox that is neither held nor in progress is forgotten. */
-function put(sandboxes: Map<string, SandboxState>, sandbox: SandboxState): Map<string, SandboxState> {
+function put(sandboxes: BucketMap<SandboxState>, sandbox: SandboxState): BucketMap<SandboxState> {
   const idle = sandbox.held === undefined && sandbox.operation === undefined && sandbox.queue.length === 0;
-  if (idle) sandboxes.delete(sandbox.sandboxId);
-  else sandboxes.set(sandbox.sandboxId, sandbox);
-  return sandboxes;
+  return sandboxes.with(sandbox.sandboxId, idle ? undefined : sandbox);
 }

@@ -25,6 +25,13 @@ interface AtEpoch {
   readonly epoch: number;
 }
 
+/** A liveness record as a list shows it: enough to see that it changed, and whether it may say dead now. */
+export interface ListedRecord {
+  readonly instanceId: string;
+  readonly mark: string;
+  readonly sizeBytes: number;
+}
+
 /** Commands of the manager. */
 export type Command =
   /** For a new id, the store is not read first. */
@@ -55,7 +62,7 @@ export type Reply =
   | { readonly outcome: "head"; readonly stored: StoredRecord; readonly version: string }
   /** Without a record: it exists, but this release cannot read it. */
   | { readonly outcome: "record"; readonly record: LivenessRecord | undefined; readonly version: string }
-  | { readonly outcome: "list"; readonly instanceIds: readonly string[] }
+  | { readonly outcome: "list"; readonly records: readonly ListedRecord[] }
   | { readonly outcome: "written"; readonly version: string }
   | { readonly outcome: "conflict" }
   /** It is unknown whether the swap was, or may still be, applied. */

@@ -3,7 +3,7 @@ import type { Failure, Holder } from "./effects.ts";
 import type { Command, VersionedHead } from "./messages.ts";
 import type { StepContext } from "./step-context.ts";
 
-/** What this instance knows of one sandbox, and its operation in progress. */
+/** The knowledge of this instance about one sandbox, and its operation in progress. */
 export interface SandboxState {
   readonly sandboxId: string;
   /** The head as of the last look or change, while this instance is the owner. */

@@ -12,10 +12,14 @@ export interface LeaseSettings {
   /** Interval between attempts at the own record. Some stores allow one write per second to one name. */
   readonly renewRetryMs: number;
   /**
-   * Interval between looks at all heads that this instance holds. A server that requests a sandbox rings the bell, so
-   * this only compensates for missed bells; on some stores each look costs money.
+   * Interval between looks at the head of a sandbox that this instance holds. A server that requests a sandbox rings the
+   * bell until it has an answer, so this only compensates for bells that cannot be written; on some stores each look
+   * costs money.
    */
   readonly sweepMs: number;
+  /** The looks are spread over this interval, and at most so many begin in each: beyond that a round takes longer. */
+  readonly sweepTickMs: number;
+  readonly sweepMost: number;
   /** Interval between looks of a claim that waits for a sandbox. */
   readonly waitPollMs: number;
   /** The first pause after a head could not be read or swapped; each further one is twice as long. */
@@ -45,6 +49,8 @@ export function leaseSettings(
     freezeMs: ttlMs * FREEZE_AFTER_TTLS,
     renewRetryMs: ttlMs / 15,
     sweepMs: ttlMs * 4,
+    sweepTickMs: ttlMs / 3,
+    sweepMost: 8,
     waitPollMs: ttlMs / 60,
     firstRetryMs: 50,
     longestRetryMs: 2_000,

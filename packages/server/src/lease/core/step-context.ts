@@ -3,7 +3,7 @@ import type { Effect, Notice, StoreRequest } from "./effects.ts";
 import type { Address } from "./messages.ts";
 import type { LeaseSettings } from "./settings.ts";
 
-/** What the parts of the core see of each other during one step. */
+/** The view that the parts of the core have of each other during one step. */
 export interface StepView {
   readonly settings: LeaseSettings;
   readonly me: string;

@@ -6,7 +6,7 @@ import type { UserSpace } from "./user-space.ts";
 /** As the kernel allows. */
 const MAX_LINKS = 40;
 
-/** A file with the names of its owners; of a link, the facts of what it leads to. */
+/** A file with the names of its owners; for a link, the facts of its target. */
 export interface DescribedFile {
   readonly name: string;
   readonly path: string;
@@ -17,7 +17,7 @@ export interface DescribedFile {
   readonly modifiedMs: number;
   readonly owner: string;
   readonly group: string;
-  /** Where a link leads, with all links resolved; of one that leads nowhere, its text. Undefined: it is no link. */
+  /** The target of a link, with all links resolved; the text of a dangling one. Undefined: it is no link. */
   readonly leadsTo: string | undefined;
   /** Extended attributes of the user, without `user.`. */
   readonly attributes: ReadonlyMap<string, string>;

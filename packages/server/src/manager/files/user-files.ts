@@ -164,7 +164,7 @@ export class UserFiles {
   }
 }
 
-/** Who was told a length must not wait for bytes that never come. */
+/** A client that got a length must not wait for bytes that never come. */
 async function* wholeRange(
   content: AsyncIterable<Uint8Array>,
   path: string,

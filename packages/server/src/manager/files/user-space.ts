@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { RawFiles, SandboxAccount, SandboxAccounts, SandboxFiles, SandboxHandle } from "../../backends/backend.ts";
 
-/** A user whom the sandbox does not know, or who may not be used. */
+/** A user that the sandbox does not know, or that may not be used. */
 export class UnknownUserError extends SandboxerError {}
 
 const NOBODY_ELSE: SandboxAccounts = {

@@ -38,7 +38,7 @@ class TreeWatch implements FolderWatch {
   readonly #watcher: TreeWatcher;
   /** By path below the root. */
   readonly #folders = new Map<string, FolderWatch>();
-  /** Those that are about to be watched. */
+  /** The folders that are about to be watched. */
   readonly #opening = new Set<string>();
   #closed = false;
 
@@ -117,7 +117,7 @@ class TreeWatch implements FolderWatch {
       await this.#watch(below, (name) => seen.add(name));
       await this.#enter(below, seen);
     } catch (error) {
-      // It may be gone again, or belong to another user.
+      // It may be deleted again, or belong to another user.
       if (error instanceof SandboxerError && error.code === "limit_reached") this.#end(error);
     }
   }

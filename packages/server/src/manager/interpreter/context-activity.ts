@@ -6,8 +6,8 @@ import { FrameReader, type Frame, type FrameSource } from "./frames.ts";
 const UNKNOWN_CELL = "unknown";
 
 /**
- * Which cell an interpreter runs, as far as its output says. A reader that follows a cell passes its frames on; while
- * nobody follows, it reads along.
+ * The cell that an interpreter runs, according to its output. A reader that follows a cell passes its frames on; while
+ * nobody follows, the server reads the output itself.
  */
 export class ContextActivity {
   /** One reader follows a cell at a time. */

@@ -20,7 +20,7 @@ export function createContext(
   return inTurn(context, sandbox, () => start(context, sandbox, randomUUID(), facts));
 }
 
-/** The default context of a language, whose id is the language. One that has ended is started again. */
+/** The default context of a language, whose id is the language. An ended one is started again. */
 export function defaultContext(
   context: ProcessContext,
   sandbox: LiveSandbox,

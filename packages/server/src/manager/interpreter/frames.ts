@@ -53,7 +53,7 @@ export class FrameReader implements FrameSource {
   #partCharacters = 0;
 
   *read({ stream, offset, data }: OutputChunk): Generator<ReceivedFrame> {
-    // What the interpreter writes to its own stderr, at its start, is no frame.
+    // Output of the interpreter on its own stderr, at its start, is no frame.
     if (stream === "stderr") return;
     let from = 0;
     for (let end = data.indexOf(10); end !== -1; end = data.indexOf(10, from)) {

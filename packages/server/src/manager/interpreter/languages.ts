@@ -56,7 +56,7 @@ const DRIVERS: Readonly<Record<ContextLanguage, Driver>> = {
 
 const programs = new Map<string, Promise<Buffer>>();
 
-/** What starts an interpreter: an argv, and the program for its stdin. Nothing is written to the sandbox's disk. */
+/** The start of an interpreter: an argv, and the program for its stdin. Nothing is written to the sandbox's disk. */
 export async function driverOf(
   language: ContextLanguage,
 ): Promise<{ readonly argv: readonly string[]; readonly program: Uint8Array }> {

@@ -11,6 +11,8 @@ const MAX_MARKED_BYTES = 64 * 1024;
 interface Stream {
   /** The beginning of a marked frame. */
   rest: Buffer;
+  /** Its own, because the two streams may arrive in any order: one may end while a frame of the other is in parts. */
+  readonly inner: FrameReader;
   readonly decoder: StringDecoder;
   /** Between the beginning and the end of the cell. */
   active: boolean;
@@ -27,14 +29,18 @@ export class MarkedFrameReader implements FrameSource {
   #cell: string | undefined;
   #end: Frame | undefined;
   #ends = 0;
-  #inner = new FrameReader();
   readonly #streams: Readonly<Record<OutputChunk["stream"], Stream>>;
 
   /** `begun`: the beginning of the cell was read before. */
   constructor({ only, begun = false }: { readonly only?: string | undefined; readonly begun?: boolean } = {}) {
     this.#only = only;
     this.#cell = begun ? only : undefined;
-    const stream = (): Stream => ({ rest: Buffer.alloc(0), decoder: new StringDecoder("utf8"), active: begun });
+    const stream = (): Stream => ({
+      rest: Buffer.alloc(0),
+      inner: new FrameReader(),
+      decoder: new StringDecoder("utf8"),
+      active: begun,
+    });
     this.#streams = { stdout: stream(), stderr: stream() };
   }
 
@@ -57,7 +63,7 @@ export class MarkedFrameReader implements FrameSource {
         stream.rest = Buffer.from([MARK]);
         bytes = bytes.subarray(0, -1);
       }
-      const frames = isWhole ? this.#marked(bytes.subarray(begin + 2, end)) : undefined;
+      const frames = isWhole ? this.#marked(bytes.subarray(begin + 2, end), stream.inner) : undefined;
       // The mark itself may begin at the next byte.
       const textEnd = begin === -1 || mayContinue ? bytes.length : frames === undefined ? begin + 1 : begin;
       text += stream.decoder.write(bytes.subarray(0, textEnd));
@@ -73,11 +79,11 @@ export class MarkedFrameReader implements FrameSource {
   }
 
   /** Undefined: it is output that looks like a frame. */
-  #marked(bytes: Buffer): readonly Frame[] | undefined {
+  #marked(bytes: Buffer, inner: FrameReader): readonly Frame[] | undefined {
     const id = bytes.toString("latin1", 0, ID_LENGTH);
     if (this.#only !== undefined && id !== this.#only) return undefined;
     const line = Buffer.concat([bytes.subarray(ID_LENGTH), Buffer.from("\n")]);
-    const frames = [...this.#inner.read({ stream: "stdout", offset: 0, data: line })].map(({ frame }) => frame);
+    const frames = [...inner.read({ stream: "stdout", offset: 0, data: line })].map(({ frame }) => frame);
     const isBeginning = frames[0]?.f === "start" && frames[0].id === id;
     return id === this.#cell || isBeginning ? frames : undefined;
   }

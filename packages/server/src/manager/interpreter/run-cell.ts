@@ -23,7 +23,7 @@ const LOSES_SIGNALS: ReadonlySet<ContextLanguage> = new Set(["javascript", "type
 const REPEATS = 10;
 const REPEAT_MS = 200;
 
-/** What a cell does, with the offset after it in its interpreter's output. */
+/** An event of a cell, with the offset after it in its interpreter's output. */
 export type CellEvent = { readonly offset: number } & (
   | { readonly event: "started"; readonly executionCount: number }
   | { readonly event: "following" }
@@ -174,7 +174,7 @@ async function* follow(
   let isOurs = begun;
   let executionCount = 0;
   let position = from;
-  /** What an interpreter that cannot start says. */
+  /** The message of an interpreter that cannot start. */
   let tail = "";
   for await (const chunk of interpreter.follow({ from, signal })) {
     position = chunk.offset + chunk.data.length;

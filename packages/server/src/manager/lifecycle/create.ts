@@ -39,7 +39,7 @@ export interface CreatedSandbox {
   readonly sandbox: LiveSandbox;
   /** Returned once, to the creator; only its digest is kept. */
   readonly token: string;
-  /** What the sandbox lost of the workspace that was unpacked into it; undefined: there was none. */
+  /** The attributes that the unpacked workspace lost; undefined: nothing was unpacked. */
   readonly lost: LostExtras | undefined;
 }
 

@@ -7,7 +7,7 @@ import { PROXY_PORT, proxyEnvironment } from "../../egress/proxy-environment.ts"
 import type { Outside } from "../../egress/outside.ts";
 import type { RefusalLog } from "./refusal-log.ts";
 
-/** What connecting a sandbox needs of the manager. */
+/** The manager's services for connecting a sandbox. */
 export interface NetworkContext {
   readonly outside: Outside;
   refusals(sandboxId: string): RefusalLog;
@@ -51,7 +51,7 @@ export class NetworkAccess {
 
   /** From now on, for open connections too. */
   async use(policy: NetworkPolicy): Promise<void> {
-    // First, so that what connects meanwhile is judged by it.
+    // First, so that new connections are judged by it.
     this.#egress.setPolicy(policy);
     try {
       await this.#open(policy);

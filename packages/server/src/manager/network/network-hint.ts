@@ -1,13 +1,13 @@
 import { networkText } from "@sandboxer/protocol";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
-/** What programs print when they have no network: C libraries, Node, Go, curl, pip, git, apt. */
+/** Messages of programs without a network: C libraries, Node, Go, curl, pip, git, apt. */
 const NO_NETWORK =
   /name resolution|name or service not known|could not resolve|couldn't resolve|temporary failure resolving|failed to resolve|unable to resolve|unknown host|no such host|nodename nor servname|network is unreachable|failed to establish a new connection|\b(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA|ENETUNREACH)\b/i;
 
 /**
- * What to do about a failed program, if the network is the likely reason. `refusedBefore`: how many connections had
- * been refused when it started; `tail`: the end of its output.
+ * The hint for a failed program, if the network is the likely reason. `refusedBefore`: how many connections had been
+ * refused when it started; `tail`: the end of its output.
  */
 export function networkHint(
   { id, facts, network }: Pick<LiveSandbox, "id" | "facts" | "network">,

@@ -16,9 +16,14 @@ const ASKED_AT_ONCE = 64;
 
 const UNKNOWN: InstanceCondition = { instance_id: null, frozen: null, frozen_reason: null };
 
-export function instanceCondition({ options }: ObservingContext): InstanceCondition {
-  const { instanceId, frozenReason } = options.durable.ownership.instances;
-  return { instance_id: instanceId, frozen: frozenReason !== undefined, frozen_reason: frozenReason ?? null };
+export function instanceCondition(context: ObservingContext): InstanceCondition {
+  const { instanceId, frozenReason } = context.durable.ownership.instances;
+  const condition = {
+    instance_id: instanceId,
+    frozen: frozenReason !== undefined,
+    frozen_reason: frozenReason ?? null,
+  };
+  return context.draining ? condition : { ...condition, room: context.room() };
 }
 
 /**

@@ -5,6 +5,8 @@ import { checkAccess, type Credentials } from "../token.ts";
 export interface OtherServer {
   readonly instanceId: string;
   readonly url: string;
+  /** The authorities that its certificate must come from, in PEM. Undefined: Node's, and plain HTTP is allowed. */
+  readonly ca?: string | undefined;
 }
 
 const TRUSTED: Credentials = { token: undefined, trusted: true };
@@ -32,5 +34,5 @@ export async function otherServer(context: ObservingContext, instanceId: string)
   const { url: ownUrl } = context.options;
   if (instanceId === ownership.instanceId) return undefined;
   const url = await ownership.instances.urlOf(instanceId);
-  return url === undefined || url === ownUrl ? undefined : { instanceId, url };
+  return url === undefined || url === ownUrl ? undefined : { instanceId, url, ca: context.options.peerCa?.() };
 }

@@ -4,6 +4,15 @@ export interface InstanceCondition {
   readonly instance_id: string | null;
   readonly frozen: boolean | null;
   readonly frozen_reason: string | null;
+  /** Absent: it accepts no sandboxes now, or is of an earlier release. */
+  readonly room?: Room | undefined;
+}
+
+/** The room for more sandboxes on a server; null: it sets no limit. */
+export interface Room {
+  readonly places: number;
+  readonly memory_bytes: number | null;
+  readonly cpus: number | null;
 }
 
 /** The caller for whom another server is asked: it gets the same credentials as this one got. */

@@ -2,7 +2,7 @@ import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
 
 /**
- * Who keeps a new sandbox while no server runs it. A sandbox that is saved to the store is found there, even if its
+ * The keeper of a new sandbox while no server runs it. A sandbox that is saved to the store is found there, even if its
  * provider keeps it too.
  */
 export function residenceOf(

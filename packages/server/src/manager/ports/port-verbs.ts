@@ -20,7 +20,7 @@ const LOOKS = 5;
 const SETTLING_MS = 2_000;
 const CONNECT_AGAIN_MS = 25;
 
-/** Who may open the ports of a sandbox besides holders of a server key. */
+/** Access to the ports of a sandbox for callers without a server key. */
 export interface PortAccess {
   isToken(token: string): boolean;
   isPublic(port: number): boolean;

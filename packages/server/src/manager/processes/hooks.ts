@@ -10,8 +10,9 @@ import { networkHint } from "../network/network-hint.ts";
 import { Stopwatch } from "../observing/operations/stopwatch.ts";
 import type { ManagedProcess, ProcessHooks } from "./managed-process.ts";
 import type { ContextFacts, ProcessTraits } from "./process-key.ts";
+import { rootHint } from "./root-hint.ts";
 
-/** What a process needs from its sandbox. */
+/** The services of the sandbox for one of its processes. */
 export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits: ProcessTraits) => ProcessHooks {
   const { clock, observer } = context.options;
   const { handle } = sandbox;
@@ -26,7 +27,7 @@ export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits
       isLeaving: () => sandbox.isLeaving,
       hold: () => untilThawed(context, sandbox),
       sleep: (ms, signal) => clock.sleep(ms, signal),
-      hint: (outputTail) => networkHint(sandbox, refusedBefore, outputTail),
+      hint: (outputTail) => networkHint(sandbox, refusedBefore, outputTail) ?? rootHint(sandbox.id, outputTail),
       ...(facts === undefined ? {} : { activity: newActivity(facts, turn) }),
       onExit: (outcome) => {
         turn();

@@ -16,9 +16,9 @@ export interface ProcessHooks {
   /** Rejects when aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly onExit: (outcome: "ok" | "error") => void;
-  /** What to do about its failure; null: unknown. */
+  /** The hint for its failure; null: unknown. */
   readonly hint: (outputTail: string) => string | null;
-  /** Of the interpreter of a context: what it runs. */
+  /** For the interpreter of a context: the cell that it runs. */
   readonly activity?: ContextActivity;
 }
 
@@ -81,7 +81,7 @@ export class ManagedProcess {
   get exit(): ProcessExit | undefined {
     return this.#process.exit;
   }
-  /** Of the interpreter of a context: what it runs. */
+  /** For the interpreter of a context: the cell that it runs. */
   get activity(): ContextActivity | undefined {
     return this.#hooks.activity;
   }
@@ -144,7 +144,7 @@ export class ManagedProcess {
     }
   }
 
-  /** What to do about its failure, once its output was read; null: it did not fail, or nothing is known. */
+  /** The hint for its failure, once its output was read; null: it did not fail, or nothing is known. */
   get hint(): string | null {
     const { exit } = this.#process;
     return exit === undefined || exit.code === 0 ? null : this.#hooks.hint(this.#tail.toString("utf8"));

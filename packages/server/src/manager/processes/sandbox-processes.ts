@@ -7,7 +7,7 @@ import { parseProcessKey, type ProcessTraits } from "./process-key.ts";
 const MAX_ENDED = 64;
 const MAX_ENDED_BYTES = 16 * 1024 * 1024;
 
-/** What a saved state knows of a process. */
+/** The facts about a process in a saved state. */
 interface KnownFacts {
   readonly id: string;
   readonly command: readonly string[] | null;

@@ -31,6 +31,8 @@ export interface StartRequest {
   readonly detached: boolean;
   readonly kept: boolean;
   readonly idempotency: { readonly caller: string; readonly key: string; readonly digest: string } | undefined;
+  /** Called at once, so that a reader of a detached process is there before any output is dropped. */
+  readonly onStart?: (process: ManagedProcess) => void;
 }
 
 /**
@@ -127,7 +129,7 @@ function traitsOf(request: StartRequest, id: string): ProcessTraits {
 async function start(
   context: ProcessContext,
   sandbox: LiveSandbox,
-  { what, env, workingFolder, user, pty, stdin }: Pick<StartRequest, "what"> & Partial<StartRequest>,
+  { what, env, workingFolder, user, pty, stdin, onStart }: Pick<StartRequest, "what"> & Partial<StartRequest>,
   traits: ProcessTraits,
 ): Promise<ManagedProcess> {
   const { handle, network, processes } = sandbox;
@@ -147,6 +149,7 @@ async function start(
   try {
     const started = await startWhat(sandbox, what, { id: traits.id, forOthers: user !== undefined }, spawn);
     const process = processes.take(started, traits, hooksFor(context, sandbox));
+    onStart?.(process);
     process.watch();
     sandbox.unsaved.noteUse(context.nowMs);
     process.command = "argv" in what ? argv : shortened(argv, what);

@@ -74,7 +74,7 @@ export async function storeCapture(
   return checkpoint;
 }
 
-/** Runs after the head moved to a checkpoint and before anyone is told: updates `latest` and applies retention. */
+/** Runs after the head moved to a checkpoint and before it is reported: updates `latest` and applies retention. */
 export async function followHead(
   context: SavingContext,
   sandbox: Pick<LiveSandbox, "id" | "facts">,

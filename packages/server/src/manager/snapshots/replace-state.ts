@@ -146,7 +146,7 @@ async function commit(
   return (await context.durable.ownership.replaceState(sandbox, replacement)).epoch;
 }
 
-/** The attached client is told, and keeps its socket. */
+/** The attached client is informed, and keeps its socket. */
 function switchTo(
   context: ManagerContext,
   sandbox: LiveSandbox,

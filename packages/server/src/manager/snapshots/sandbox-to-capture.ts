@@ -40,11 +40,7 @@ async function backendOfSleeper(
   const head = await context.storedHead(sandboxId);
   if (head === undefined) return undefined;
   const { owner, state, backend } = head;
-  if (state === "deleted" || (owner !== null && (await ownerLives(context, owner)))) return undefined;
+  if (state === "deleted" || (owner !== null && !(await context.durable.ownership.isDead(owner)))) return undefined;
   checkEpoch(head, epoch);
   return backend;
-}
-
-async function ownerLives({ durable }: ManagerContext, owner: string): Promise<boolean> {
-  return (await durable.ownership.instances.servers()).some(({ instanceId, alive }) => instanceId === owner && alive);
 }

@@ -44,7 +44,7 @@ function describeEngine(engine: Found): CheckResult {
   return { ...base, state: "found", version: engine.version, message: `${engine.path} (${engine.source})` };
 }
 
-/** What lies beside the engine of new sandboxes, and whether a newer one is known. */
+/** Reports the other installed engines, and whether a newer one is known. */
 async function describeOthers(context: CheckContext, engine: Found): Promise<CheckResult[]> {
   if ("missing" in engine) return [];
   const locals = await localEngines(context, context.signal);

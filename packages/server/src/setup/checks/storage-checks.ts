@@ -57,7 +57,7 @@ export const checkStore: Check = async ({ store, storeProblem }) => {
   }
 };
 
-/** What follows from the root filesystem for checkpoints. */
+/** Reports the consequences of the root filesystem for checkpoints. */
 export const checkImage: Check = async ({ image = "host" }) => {
   const base = { name: "image", needed: false, state: "found", version: image } as const;
   if (image !== "host")

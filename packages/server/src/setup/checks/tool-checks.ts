@@ -1,4 +1,4 @@
-import { findGo } from "../engine/newest.ts";
+import { findGo } from "../go.ts";
 import { findProgram } from "../files.ts";
 import { runCommand, tellingLine } from "../run-command.ts";
 import type { Check, CheckContext, CheckResult } from "./check.ts";

@@ -1,9 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
 
 /**
- * The engines that we downloaded, checked and tested ourselves. One with another checksum is not run, whoever signed
- * it. gVisor's official release of PINNED_ENGINE_VERSION has no entry: we never had those bytes to test. It is compared
- * with the checksum that is published beside it, so whoever controls the release bucket controls both.
+ * The engines that we downloaded, checked and tested ourselves. One with another checksum is not run, even if it is
+ * signed. gVisor's official release of PINNED_ENGINE_VERSION has no entry: we never had those bytes to test. It is
+ * compared with the checksum that is published beside it, so an attacker who controls the bucket controls both.
  */
 
 /** SHA-256 of usr/bin/runsc in runsc_0.0~20240729.0-4~bpo12+2 of bookworm-backports, by `process.arch`. */

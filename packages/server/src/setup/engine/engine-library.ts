@@ -1,6 +1,4 @@
-import { join } from "node:path";
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
-import { acquireFileLock } from "../../support/file-lock.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
 import type { AgentBinary } from "../agent-binary.ts";
@@ -8,9 +6,8 @@ import type { Platform, SetupContext } from "../context.ts";
 import { choosePlatform, type SelfTest } from "../platform.ts";
 import type { EngineFacts } from "../../backends/backend.ts";
 import { withSetupLock } from "../prepare-gvisor.ts";
-import { removeStaleScratch } from "../scratch.ts";
 import { cachedEnginePath } from "./cache.ts";
-import { firstOf, NEWEST_SOURCES, sourcesOf } from "./engine.ts";
+import { fetchEngine, NEWEST_SOURCES, sourcesOf } from "./engine.ts";
 import { localEngines } from "./local-sources.ts";
 import type { Engine, EngineSource } from "./source.ts";
 import { isOutdated, lacks, NEWEST_ENGINE_VERSION } from "./version.ts";
@@ -38,8 +35,6 @@ export interface LibraryOptions {
 }
 
 const WAIT_MS = 60_000;
-/** Another process builds the same; nothing takes longer. */
-const OTHER_PROCESS_MS = 20 * 60_000;
 
 /**
  * The engines of this machine, side by side. New sandboxes use the default, which stays the same until the server
@@ -102,7 +97,7 @@ export class EngineLibrary {
     await Promise.allSettled(this.#fetching.values());
   }
 
-  /** Of several builds of one version, the very one that wrote the image. */
+  /** If there are several builds of one version, the one that wrote the image. */
   async #installed({ version, sha256 }: WantedEngine): Promise<Engine | undefined> {
     const { signal } = this.#stop;
     const candidates = (await localEngines(this.#context, signal)).filter((local) => local.version === version);
@@ -169,7 +164,7 @@ export class EngineLibrary {
     const running = this.#fetching.get(name);
     if (running !== undefined) return running;
     this.#note({ version: name, source: "none" }, { state: "fetching" });
-    const fetching = this.#fetchLocked(name, sources)
+    const fetching = fetchEngine(this.#context, name, sources, "")
       .then((engine) => {
         this.#facts.delete(name);
         this.#note(engine, {});
@@ -182,20 +177,6 @@ export class EngineLibrary {
       .finally(() => this.#fetching.delete(name));
     this.#fetching.set(name, fetching);
     return fetching;
-  }
-
-  async #fetchLocked(name: string, sources: readonly EngineSource[]): Promise<Engine> {
-    const scratchDirectory = join(this.#context.cacheDirectory, "fetching", name);
-    const { signal } = this.#stop;
-    const lock = await acquireFileLock(join(scratchDirectory, "lock"), { waitMs: OTHER_PROCESS_MS, signal });
-    if (lock === undefined)
-      throw new SandboxerError("timeout", `Another process has been fetching runsc for too long.`);
-    try {
-      await removeStaleScratch(scratchDirectory);
-      return await firstOf({ ...this.#context, scratchDirectory }, sources, (message) => ({ message, hint: "" }));
-    } finally {
-      await lock.release();
-    }
   }
 
   #missing(version: string, why: string): SandboxerError {

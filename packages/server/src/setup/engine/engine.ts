@@ -1,5 +1,9 @@
+import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
+import { acquireFileLock } from "../../support/file-lock.ts";
 import type { SetupContext } from "../context.ts";
+import { findGo } from "../go.ts";
+import { removeStaleScratch } from "../scratch.ts";
 import { runStep } from "../step.ts";
 import { debianPackage } from "./debian-package.ts";
 import { describeEngine, inspectEngine } from "./inspect.ts";
@@ -9,6 +13,9 @@ import { newestBuild } from "./newest.ts";
 import { isReleaseVersion, officialRelease } from "./official-release.ts";
 import type { Engine, EngineSource } from "./source.ts";
 import { NEWEST_ENGINE_VERSION, OFFICIAL_ENGINE_VERSION, PINNED_ENGINE_VERSION } from "./version.ts";
+
+/** A build on a busy machine; nothing takes longer. */
+const OTHER_PROCESS_MS = 45 * 60_000;
 
 /** Needs no download. */
 export const LOCAL_SOURCES: readonly EngineSource[] = [installed];
@@ -52,14 +59,44 @@ export async function locateEngine(context: SetupContext, sources = ALL_SOURCES)
 
 /** Builds the newest tested runsc, or uses the cached build. Servers that start from then on prefer it. */
 export async function buildNewestEngine(context: SetupContext): Promise<Engine> {
-  return firstOf(context, [newestBuild], (reasons) => ({
-    message: reasons,
-    hint: "Install Go 1.26 or newer (https://go.dev/doc/install) and try again.",
-  }));
+  const hint =
+    findGo(context.searchPath) === undefined
+      ? "Install Go 1.26 or newer (https://go.dev/doc/install) and try again."
+      : "Try again: Go keeps what it has fetched and compiled. Run `go env GOPROXY` if it cannot fetch modules.";
+  return fetchEngine(context, NEWEST_ENGINE_VERSION, [newestBuild], hint);
+}
+
+/**
+ * Fetches or builds an engine: one of a name at a time on this machine, which may take minutes. It has a lock of its own,
+ * so that no server waits for it when it starts.
+ */
+export async function fetchEngine(
+  context: SetupContext,
+  name: string,
+  sources: readonly EngineSource[],
+  hint: string,
+): Promise<Engine> {
+  const scratchDirectory = join(context.cacheDirectory, "fetching", name);
+  const lock = await acquireFileLock(join(scratchDirectory, "lock"), {
+    waitMs: OTHER_PROCESS_MS,
+    ...(context.signal === undefined ? {} : { signal: context.signal }),
+    onWait: () => {
+      const message = `Another process is fetching or building runsc ${name}; waiting for it`;
+      context.report({ name: "engine lock", state: "start", message, elapsedMs: 0 });
+    },
+  });
+  if (lock === undefined)
+    throw new SandboxerError("timeout", `Another process has been fetching runsc ${name} for too long.`);
+  try {
+    await removeStaleScratch(scratchDirectory);
+    return await firstOf({ ...context, scratchDirectory }, sources, (message) => ({ message, hint }));
+  } finally {
+    await lock.release();
+  }
 }
 
 /** The engine of the first source that has one, or an error with the reasons of all. */
-export async function firstOf(
+async function firstOf(
   context: SetupContext,
   sources: readonly EngineSource[],
   failure: (reasons: string) => { readonly message: string; readonly hint: string },

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { findProgram } from "../files.ts";
+import { findGo, goInstall } from "../go.ts";
 import { tellingLine, runCommand } from "../run-command.ts";
 import { inScratchDirectory } from "../scratch.ts";
 import { installEngine, readCachedEngine } from "./cache.ts";
@@ -9,13 +9,7 @@ import { NEWEST_RUNSC_MODULES, requireChecksum } from "./checksums.ts";
 import type { EngineSource } from "./source.ts";
 import { NEWEST_ENGINE_VERSION } from "./version.ts";
 
-/** The path of Go's installation guide; a login shell's PATH has it, a service's often does not. */
-const USUAL_GO = "/usr/local/go/bin";
 const HINT = "Check GOPROXY, GOFLAGS and GOSUMDB (go env), or build runsc yourself and start with --runsc PATH.";
-
-export function findGo(searchPath: string): string | undefined {
-  return findProgram("go", `${searchPath}:${USUAL_GO}`);
-}
 
 export const newestBuild = newestBuildOf(NEWEST_RUNSC_MODULES);
 
@@ -24,7 +18,7 @@ export function newestBuildOf(modulesSha256: string): EngineSource {
   return {
     name: "go build",
     message: `Building runsc ${NEWEST_ENGINE_VERSION} with Go; this takes some minutes`,
-    timeoutMs: 15 * 60_000,
+    timeoutMs: 40 * 60_000,
     async find({ cacheDirectory, scratchDirectory = cacheDirectory, searchPath }, signal) {
       const cached = await readCachedEngine(cacheDirectory, NEWEST_ENGINE_VERSION, signal);
       if (cached !== undefined) return { value: cached, message: `runsc ${cached.version} at ${cached.path}` };
@@ -36,8 +30,9 @@ export function newestBuildOf(modulesSha256: string): EngineSource {
         await mkdir(binDirectory);
         // Without this flag a build has no version, and restoring compares versions.
         const flags = `-s -w -X gvisor.dev/gvisor/runsc/version.version=${NEWEST_ENGINE_VERSION}`;
-        const result = await runCommand(
-          [go, "install", "-trimpath", "-ldflags", flags, `gvisor.dev/gvisor/runsc@v${NEWEST_ENGINE_VERSION}`],
+        const result = await goInstall(
+          go,
+          ["-trimpath", "-ldflags", flags, `gvisor.dev/gvisor/runsc@v${NEWEST_ENGINE_VERSION}`],
           { signal, env: { GOBIN: binDirectory, CGO_ENABLED: "0" }, workingDirectory: directory, standBack: true },
         );
         if (result.code !== 0) return { skipped: `go install: ${tellingLine(result)}` };

@@ -48,7 +48,7 @@ export function isOutdated(name: string): boolean {
   return (engineDate(name) ?? "") < engineDate(OFFICIAL_ENGINE_VERSION)!;
 }
 
-/** What people miss with an engine of 2024; undefined: nothing. */
+/** The missing features of an engine of 2024; undefined: none. */
 export function lacks(name: string): string | undefined {
   if ((engineDate(name) ?? "") >= "20250101") return undefined;
   return `runsc ${name} has no network namespaces for sandboxes, and an idle sandbox with a program in it costs 2 to 5 % of a core`;

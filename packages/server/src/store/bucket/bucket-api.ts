@@ -108,7 +108,12 @@ export interface ListRequest {
 }
 
 export interface ListPage {
-  readonly objects: readonly { readonly name: string; readonly sizeBytes: number }[];
+  readonly objects: readonly {
+    readonly name: string;
+    readonly sizeBytes: number;
+    /** Differs between any two contents of the name. */
+    readonly mark: string;
+  }[];
   /** Whole names, with their `/` at the end. */
   readonly folders: readonly string[];
   readonly nextPageToken: string | undefined;

@@ -9,6 +9,7 @@ import {
   type Cell,
   type Chunks,
   type ListedObject,
+  type MarkedCell,
   ObjectNotFoundError,
   type ObjectStore,
   type ReadOptions,
@@ -73,8 +74,12 @@ export class BucketStore implements ObjectStore {
   }
 
   async *listCells(folder: string): AsyncIterable<string> {
+    for await (const { key } of this.listMarks(folder)) yield key;
+  }
+
+  async *listMarks(folder: string): AsyncIterable<MarkedCell> {
     for await (const entry of this.#entries(folder, true)) {
-      if ("key" in entry && entry.key.endsWith(CELL_SUFFIX)) yield entry.key;
+      if ("key" in entry && entry.key.endsWith(CELL_SUFFIX)) yield entry;
     }
   }
 
@@ -103,7 +108,8 @@ export class BucketStore implements ObjectStore {
   }
 
   async *list(folder: string): AsyncIterable<ListedObject> {
-    for await (const entry of this.#entries(folder, false)) if ("key" in entry) yield entry;
+    for await (const entry of this.#entries(folder, false))
+      if ("key" in entry) yield { key: entry.key, sizeBytes: entry.sizeBytes };
   }
 
   async *listFolders(folder: string): AsyncIterable<string> {
@@ -137,14 +143,14 @@ export class BucketStore implements ObjectStore {
     await this.delete(`${folder}/blob`);
   }
 
-  async *#entries(folder: string, byFolder: boolean): AsyncIterable<ListedObject | { readonly folder: string }> {
+  async *#entries(folder: string, byFolder: boolean): AsyncIterable<MarkedCell | { readonly folder: string }> {
     const below = this.#prefix + (checkFolder(folder) === "" ? "" : `${folder}/`);
     try {
       for await (const page of this.#pages(below, byFolder)) {
-        for (const { name, sizeBytes } of page.objects) {
+        for (const { name, sizeBytes, mark } of page.objects) {
           const key = name.slice(this.#prefix.length);
           // Others may keep objects here under names that are not valid keys.
-          if (isKey(key)) yield { key, sizeBytes };
+          if (isKey(key)) yield { key, sizeBytes, mark };
         }
         for (const name of page.folders) {
           const child = name.slice(below.length, -1);

@@ -1,7 +1,7 @@
-import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { joinKey } from "../keys.ts";
-import type { Cell, SwapOutcome } from "../store.ts";
+import type { Cell, MarkedCell, SwapOutcome } from "../store.ts";
 import { FOLDER_MODE, type Syncs } from "./durable.ts";
 import { hasCode, undefinedIf } from "../../support/errno.ts";
 import type { TemporaryFiles } from "./temporary-files.ts";
@@ -98,18 +98,34 @@ export class DirectoryCells {
   }
 
   async *list(folder: string): AsyncIterable<string> {
+    for (const name of (await this.#newest(folder)).keys()) yield joinKey(folder, name);
+  }
+
+  async *listMarks(folder: string): AsyncIterable<MarkedCell> {
+    for (const [name, { path, mark }] of await this.#newest(folder)) {
+      // Missing means that a newer version was written meanwhile.
+      const sizeBytes = (await stat(path).catch(undefinedIf("ENOENT")))?.size ?? 0;
+      yield { key: joinKey(folder, name), sizeBytes, mark };
+    }
+  }
+
+  /** The file with the content of each cell, and its mark, by the cell's name. */
+  async #newest(folder: string): Promise<ReadonlyMap<string, { readonly path: string; readonly mark: string }>> {
     const entries = await readdir(join(this.#root, folder), { withFileTypes: true }).catch(
       undefinedIf("ENOENT", "ENOTDIR"),
     );
-    const names = new Set<string>();
+    const found = new Map<string, { readonly path: string; readonly mark: string }>();
     for (const entry of entries ?? []) {
-      const hidden = entry.name.startsWith(".");
-      if (!hidden && entry.isFile() && entry.name.endsWith(CELL_SUFFIX)) names.add(entry.name);
+      const { name } = entry;
+      const path = join(this.#root, folder, name);
+      const hidden = name.startsWith(".");
+      if (!hidden && entry.isFile() && name.endsWith(CELL_SUFFIX) && !found.has(name))
+        found.set(name, { path, mark: PLAIN });
       if (!hidden || !entry.isDirectory()) continue;
-      const versions = new VersionFiles(join(this.#root, folder, entry.name));
-      if ((await versions.newestNumber()) > 0) names.add(cellNameOf(entry.name));
+      const newest = await new VersionFiles(path).newestName();
+      if (newest !== undefined) found.set(cellNameOf(name), { path: join(path, newest), mark: newest });
     }
-    for (const name of names) yield joinKey(folder, name);
+    return found;
   }
 
   /**

@@ -8,6 +8,7 @@ import type {
   Cell,
   Chunks,
   ListedObject,
+  MarkedCell,
   ObjectStore,
   ReadOptions,
   SwapOutcome,
@@ -73,6 +74,10 @@ export class DirectoryStore implements ObjectStore {
 
   async *listCells(folder: string): AsyncIterable<string> {
     yield* iterateInTermsOfStore(checkFolder(folder), this.#cells.list(folder));
+  }
+
+  async *listMarks(folder: string): AsyncIterable<MarkedCell> {
+    yield* iterateInTermsOfStore(checkFolder(folder), this.#cells.listMarks(folder));
   }
 
   localFile(key: string): string {

@@ -82,6 +82,12 @@ export class VersionFiles {
     return newestOf(await this.#names());
   }
 
+  /** The file of the newest version, which is different for each version. */
+  async newestName(): Promise<string | undefined> {
+    const number = await this.newestNumber();
+    return number === 0 ? undefined : versionName(number);
+  }
+
   /** Undefined means conflict. */
   async append(base: CellVersion, body: Uint8Array): Promise<CellVersion | undefined> {
     if (!(await this.#isNewest(base))) return undefined;

@@ -145,7 +145,7 @@ export class GcsApi implements BucketApi {
   async listPage({ prefix, byFolder, pageToken }: ListRequest): Promise<ListPage> {
     const query = new URLSearchParams({
       prefix,
-      fields: "items(name,size),prefixes,nextPageToken",
+      fields: "items(name,size,generation),prefixes,nextPageToken",
       ...(byFolder ? { delimiter: "/" } : {}),
       ...(pageToken === undefined ? {} : { pageToken }),
     });
@@ -153,7 +153,11 @@ export class GcsApi implements BucketApi {
     return await this.#http.send({ method: "GET", url, limitMs: SMALL_LIMIT_MS }, async (answer) => {
       const page = (await answer.json()) as GcsPage;
       return {
-        objects: (page.items ?? []).map(({ name, size }) => ({ name, sizeBytes: Number(size) })),
+        objects: (page.items ?? []).map(({ name, size, generation: mark }) => ({
+          name,
+          sizeBytes: Number(size),
+          mark,
+        })),
         folders: page.prefixes ?? [],
         nextPageToken: page.nextPageToken,
       };
@@ -171,7 +175,7 @@ export class GcsApi implements BucketApi {
 }
 
 interface GcsPage {
-  readonly items?: readonly { readonly name: string; readonly size: string }[];
+  readonly items?: readonly { readonly name: string; readonly size: string; readonly generation: string }[];
   readonly prefixes?: readonly string[];
   readonly nextPageToken?: string;
 }

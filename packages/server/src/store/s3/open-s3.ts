@@ -19,7 +19,7 @@ export async function openS3Store(address: string, options: BucketStoreOptions =
   const region = parameters.get("region") ?? (endpoint === undefined ? undefined : ANY_REGION);
   const pathStyle = parameters.get("path-style") ?? `${endpoint !== undefined}`;
   const sdk = await loadLibrary("s3", "@aws-sdk/client-s3", () => import("@aws-sdk/client-s3"));
-  const client = new sdk.S3Client({
+  const settings = {
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(region === undefined ? {} : { region }),
     forcePathStyle: pathStyle === "true",
@@ -27,10 +27,11 @@ export async function openS3Store(address: string, options: BucketStoreOptions =
     // Only the store itself retries.
     maxAttempts: 1,
     // The signature already covers the bytes, and not every server supports the newer checksums.
-    requestChecksumCalculation: "WHEN_REQUIRED",
-    responseChecksumValidation: "WHEN_REQUIRED",
+    requestChecksumCalculation: "WHEN_REQUIRED" as const,
+    responseChecksumValidation: "WHEN_REQUIRED" as const,
     expectContinueHeader: false,
     requestHandler: { connectionTimeout: CONNECT_LIMIT_MS },
-  });
-  return new BucketStore(new S3Api({ address: text, sdk, client, bucket }), prefix, options);
+  };
+  const [client, cells] = [new sdk.S3Client(settings), new sdk.S3Client(settings)];
+  return new BucketStore(new S3Api({ address: text, sdk, client, cells, bucket }), prefix, options);
 }

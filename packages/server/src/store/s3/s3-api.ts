@@ -36,6 +36,8 @@ export interface S3ApiOptions {
   readonly sdk: S3Sdk;
   /** Must not retry by itself. */
   readonly client: S3Client;
+  /** For cells, as `client`: blobs may use all of its connections while a lease must be renewed. */
+  readonly cells: S3Client;
   readonly bucket: string;
 }
 
@@ -45,14 +47,16 @@ export class S3Api implements BucketApi {
   readonly remedies = REMEDIES;
   readonly #sdk: S3Sdk;
   readonly #client: S3Client;
+  readonly #cells: S3Client;
   readonly #bucket: string;
   /** Ceph before version 20 never matches a quoted tag. */
   #quotesTags = true;
 
-  constructor({ address, sdk, client, bucket }: S3ApiOptions) {
+  constructor({ address, sdk, client, cells, bucket }: S3ApiOptions) {
     this.address = address;
     this.#sdk = sdk;
     this.#client = client;
+    this.#cells = cells;
     this.#bucket = bucket;
   }
 
@@ -60,7 +64,7 @@ export class S3Api implements BucketApi {
     const command = new this.#sdk.GetObjectCommand(this.#target(name));
     return await unlessAbsent(() =>
       request(CELL_LIMIT_MS, undefined, async (sending) => {
-        const { Body, ETag, ContentLength = 0 } = await this.#client.send(command, sending);
+        const { Body, ETag, ContentLength = 0 } = await this.#cells.send(command, sending);
         if (ContentLength > LARGEST_CELL_BYTES) {
           (Body as Readable | undefined)?.destroy();
           return { body: undefined, version: bareTag(ETag) };
@@ -82,7 +86,7 @@ export class S3Api implements BucketApi {
       ContentType: "application/json",
       ...(expected === undefined ? { IfNoneMatch: "*" } : { IfMatch: this.#quotesTags ? `"${expected}"` : expected }),
     });
-    const { ETag } = await request(CELL_LIMIT_MS, undefined, (sending) => this.#client.send(command, sending));
+    const { ETag } = await request(CELL_LIMIT_MS, undefined, (sending) => this.#cells.send(command, sending));
     return bareTag(ETag);
   }
 
@@ -150,7 +154,11 @@ export class S3Api implements BucketApi {
     });
     const page = await request(SMALL_LIMIT_MS, undefined, (sending) => this.#client.send(command, sending));
     return {
-      objects: (page.Contents ?? []).map(({ Key = "", Size = 0 }) => ({ name: Key, sizeBytes: Size })),
+      objects: (page.Contents ?? []).map(({ Key = "", Size = 0, ETag = "" }) => ({
+        name: Key,
+        sizeBytes: Size,
+        mark: ETag,
+      })),
       folders: (page.CommonPrefixes ?? []).map(({ Prefix = "" }) => Prefix),
       nextPageToken: page.IsTruncated === true ? page.NextContinuationToken : undefined,
     };

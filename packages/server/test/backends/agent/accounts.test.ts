@@ -19,7 +19,7 @@ test("a user is found by name or number, with its groups", () => {
   expect(findAccount({ passwd: "", group: "" }, "0:0")).toMatchObject({ uid: 0, gid: 0 });
 });
 
-test("an unknown user or group is an error that names those that exist", () => {
+test("an unknown user or group is an error that lists the existing ones", () => {
   expect(() => findAccount({ passwd, group }, "nope")).toThrow(
     expect.objectContaining({ code: "bad_request", hint: expect.stringContaining("root, node, odd") as string }),
   );
@@ -43,7 +43,7 @@ test.each([
   );
 });
 
-test("a user cannot be in more groups than the agent takes", () => {
+test("a user cannot be in more groups than the agent accepts", () => {
   const many = Array.from({ length: 5000 }, (_, index) => `g${index}:x:${index + 10}:root`).join("\n");
   expect(findAccount({ passwd, group: many }, "root").groups).toHaveLength(1024);
 });
@@ -67,7 +67,7 @@ test.each([
   expect([await users.workingFolder(), await users.workspaceFolder()]).toEqual([folder, captured]);
 });
 
-test("root needs permission, whatever it is called", async () => {
+test("root needs permission, under any of its names", async () => {
   const users = usersOf({ rootInside: false });
   for (const user of ["root", "0", "0:1000", "root:adm"]) {
     await expect(users.account(user)).rejects.toMatchObject({ code: "permission_denied" });
@@ -75,7 +75,7 @@ test("root needs permission, whatever it is called", async () => {
   expect(await users.account("node")).toMatchObject({ uid: 1000 });
 });
 
-test("a user has its own variables, and root no program of another user in its path", () => {
+test("a user has its own variables, and root's path has no folder of another user", () => {
   const account = { name: "root", uid: 0, gid: 0, groups: [], home: "/root" };
   const { PATH, ...rest } = variablesOf(account, DEFAULT_ENVIRONMENT);
   expect(rest).toEqual({ HOME: "/root", USER: "root", LOGNAME: "root" });
@@ -83,7 +83,7 @@ test("a user has its own variables, and root no program of another user in its p
   expect(variablesOf({ ...account, uid: 5, home: "/srv" }, DEFAULT_ENVIRONMENT).PATH).toMatch(/^\/srv\/\.local\/bin:/);
 });
 
-test("an agent of an earlier release is asked as before, and what it does not know is named", async () => {
+test("an agent of an earlier release gets the old request, and unsupported settings are named", async () => {
   const agent = new ScriptedAgent();
   const started = agent.client.exec({ key: "a", argv: ["true"] });
   await agent.untilAsked(1);
@@ -95,7 +95,7 @@ test("an agent of an earlier release is asked as before, and what it does not kn
   await agent.untilAsked(3);
   agent.answer(1, Buffer.from(passwd));
   agent.answer(2, Buffer.from(group));
-  // Each file is read up to its end.
+  // Each file is read to its end.
   await agent.untilAsked(5);
   agent.answer(3, Buffer.alloc(0));
   agent.answer(4, Buffer.alloc(0));

@@ -10,7 +10,7 @@ export type Tree = Readonly<Record<string, Node>>;
 export interface Node extends Partial<AgentFileEntry> {
   readonly content?: Buffer;
   readonly below?: Tree;
-  /** What is given of it is this much shorter. */
+  /** The returned content is this much shorter. */
   readonly missing?: number;
 }
 
@@ -33,7 +33,7 @@ function entryOf(name: string, node: Node): AgentFileEntry {
   };
 }
 
-/** What the agent of a sandbox with these files says; the largest number of reads that were under way at once; what was listed. */
+/** The agent of a sandbox with these files, the largest number of concurrent reads, and the listed folders. */
 export function agentOf(root: Tree): {
   readonly files: AgentFiles;
   readonly reads: { most: number };
@@ -66,7 +66,7 @@ export function agentOf(root: Tree): {
   return { files: files as unknown as AgentFiles, reads, listed };
 }
 
-/** What is in an archive, in order; each character of a name is one byte. */
+/** The contents of an archive, in order; each character of a name is one byte. */
 export async function entriesOf(
   archive: string,
 ): Promise<readonly { readonly header: Header; readonly content: Buffer }[]> {

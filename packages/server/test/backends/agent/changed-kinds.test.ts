@@ -45,7 +45,7 @@ test.each<[string, keyof typeof NEW, readonly string[]]>([
   expect(names.filter((found) => found.split("/")[0]?.replace(".wh.", "") === name)).toEqual(expected);
 });
 
-test("a folder in place of a link shows nothing of what the link leads to on the host", async () => {
+test("a folder in place of a link reveals nothing of the link's target on the host", async () => {
   const host = join(folder, "host");
   await mkdir(join(host, "deep"), { recursive: true });
   await writeFile(join(host, "secret-name"), "");
@@ -55,7 +55,7 @@ test("a folder in place of a link shows nothing of what the link leads to on the
   expect(names).toEqual([".wh.etc", "etc/", "etc/deep/"]);
 });
 
-test("names that are no UTF-8 are saved, and found again in the root filesystem", async () => {
+test("names that are not UTF-8 are saved, and found again in the root filesystem", async () => {
   const same = Buffer.concat([Buffer.from(`${base}/`), Buffer.from("s\xe9me", "latin1")]);
   await writeFile(same, "same");
   await writeFile(Buffer.concat([Buffer.from(`${base}/`), Buffer.from("g\xf6ne", "latin1")]), "");

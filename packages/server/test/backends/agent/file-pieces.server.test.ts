@@ -26,7 +26,7 @@ function pattern(length: number): Buffer {
   return Buffer.from(Array.from({ length }, (_, index) => (index * 7 + (index >> 11)) & 255));
 }
 
-test("several pieces of a large file are asked for at once, and come in order as they are, whatever becomes of the memory", async () => {
+test("several pieces of a large file are requested at once, arrive in order, and do not depend on reused memory", async () => {
   const agent = new ScriptedAgent();
   const file = pattern(5 * PIECE + 100);
   const reading = Array.fromAsync(agent.client.files.read("/file"));
@@ -40,14 +40,14 @@ test("several pieces of a large file are asked for at once, and come in order as
     await agent.untilAsked(number === 0 ? 1 : number + 3);
     answer(number);
   }
-  // Behind what was shorter than asked for there may be more by now.
+  // After a short piece there may be more by now.
   await agent.untilAsked(9);
   expect(asRead(agent.question(8))).toMatchObject({ offset: file.length });
   for (const number of [6, 7, 8]) answer(number);
   expect(Buffer.concat(await reading).equals(file)).toBe(true);
 });
 
-test("a piece that is shorter than asked for is followed by what comes right behind it", async () => {
+test("a short piece is followed by a request for the bytes right after it", async () => {
   const agent = new ScriptedAgent();
   const reading = Array.fromAsync(agent.client.files.read("/file", { length: 2 * PIECE }));
   await agent.untilAsked(1);
@@ -58,7 +58,7 @@ test("a piece that is shorter than asked for is followed by what comes right beh
   expect(Buffer.concat(await reading)).toEqual(Buffer.alloc(10, 1));
 });
 
-test("more than was asked for ends the connection, and nothing is written beyond the memory that was given", async () => {
+test("a piece that is too long ends the connection, and nothing is written beyond the given memory", async () => {
   const agent = new ScriptedAgent();
   const memory = Buffer.alloc(100);
   const reading = agent.client.rootFiles.readInto("/file", 0, memory.subarray(0, 50));
@@ -68,10 +68,10 @@ test("more than was asked for ends the connection, and nothing is written beyond
   expect(memory).toEqual(Buffer.alloc(100));
 });
 
-test("pieces of a file that is written are sent ahead, in order and as they were, and it is done when all are there", async () => {
+test("pieces of a file that is written are sent ahead, in order and unchanged, and the write ends with the last reply", async () => {
   const agent = new ScriptedAgent();
   const file = pattern(4 * PIECE + 5);
-  // Whoever gives it uses the memory again.
+  // The producer reuses its memory.
   const memory = Buffer.alloc(PIECE);
   async function* content(): AsyncGenerator<Uint8Array> {
     for (let at = 0; at < file.length; at += PIECE) yield memory.subarray(0, file.copy(memory, 0, at));
@@ -95,7 +95,7 @@ test("pieces of a file that is written are sent ahead, in order and as they were
   expect(written.equals(file)).toBe(true);
 });
 
-test("a piece that cannot be written ends the write with its own error, and no more is asked for", async () => {
+test("a piece that cannot be written ends the write with its own error, and no more is requested", async () => {
   const agent = new ScriptedAgent();
   let given = 0;
   async function* content(): AsyncGenerator<Uint8Array> {

@@ -20,14 +20,14 @@ async function listed(entry: { readonly name: string; readonly target: string })
   return await listing;
 }
 
-test("a name or a target that is longer than the system inside allows is not believed", async () => {
+test("a name or a target that is longer than the system inside allows is refused", async () => {
   const [name, target] = ["n".repeat(255), "t".repeat(4096)];
   expect(await listed({ name, target })).toMatchObject([{ name, linkTarget: target }]);
   await expect(listed({ name: `${name}n`, target })).rejects.toThrow();
   await expect(listed({ name, target: `${target}t` })).rejects.toThrow();
 });
 
-test("a folder of long links is given up long before it has as many as a folder may have", async () => {
+test("a folder of long links is refused long before it reaches the maximum number of entries", async () => {
   const agent = new ScriptedAgent();
   const listing = agent.client.rawFiles.list("/folder");
   const ended = listing.then(

@@ -15,7 +15,7 @@ let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "sandboxer-load-"))));
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** What is done in the sandbox that the archive is loaded into. */
+/** The calls to the sandbox that the archive is loaded into. */
 async function loaded(archive: string): Promise<readonly string[]> {
   const done: string[] = [];
   const files = {
@@ -39,7 +39,7 @@ async function archiveWith(kind: "file" | "folder", name: string, content = ""):
   return path;
 }
 
-test("files of the user that are named like removals are files", async () => {
+test("files of the user that are named like removals are kept as files", async () => {
   await mkdir(join(folder, "base"));
   const below = {
     ".wh.": { content: Buffer.from("a") },
@@ -61,7 +61,7 @@ test("files of the user that are named like removals are files", async () => {
   ]);
 });
 
-test("a removal is done", async () => {
+test("a removal is applied", async () => {
   expect(await loaded(await archiveWith("file", "etc/.wh.gone"))).toEqual(["remove /etc/gone"]);
   expect(await loaded(await archiveWith("file", "etc/.wh..wh.gone"))).toEqual(["remove /etc/.wh.gone"]);
 });

@@ -24,7 +24,7 @@ function pattern(length: number, seed: number): Buffer {
   return bytes;
 }
 
-test("new, changed and removed files are in the archive byte by byte, and nothing else", async () => {
+test("the archive has new, changed and removed files byte by byte, and nothing else", async () => {
   await mkdir(join(folder, "base", "etc"), { recursive: true });
   await writeFile(join(folder, "base", "etc", "same"), "same");
   await writeFile(join(folder, "base", "etc", "gone"), "gone");
@@ -58,14 +58,14 @@ test("new, changed and removed files are in the archive byte by byte, and nothin
   expect(found.get("tmp/note")?.toString()).toBe("in memory");
 });
 
-test("pieces are asked for ahead, but not without a bound", async () => {
+test("pieces are requested ahead, up to a limit", async () => {
   const { files, reads } = agentOf({ large: { content: pattern(8 * 1024 * 1024, 3) }, tmp: { below: {} } });
   await saveFilesystem(files, folder, join(folder, "files.tar"), LIMIT);
   expect(reads.most).toBeGreaterThan(3);
   expect(reads.most).toBeLessThanOrEqual(9);
 });
 
-test("a file that turns out shorter than it was said to be is an error, not an archive that cannot be read", async () => {
+test("a file that is shorter than announced is an error, not an unreadable archive", async () => {
   const files = { file: { content: pattern(300_000, 4), missing: 1 } };
   await expect(saved(files)).rejects.toMatchObject({ code: "sandbox_failed" });
 });
@@ -74,19 +74,19 @@ test("files that are larger than the disk limit are not read", async () => {
   await expect(saved({ file: { content: pattern(1000, 5) } }, 999)).rejects.toMatchObject({ code: "too_large" });
 });
 
-test.each([".", "..", "", "a/b", "a\0b"])("an agent that lists %j in a folder is not believed", async (name) => {
+test.each([".", "..", "", "a/b", "a\0b"])("an agent that lists %j in a folder is refused", async (name) => {
   await expect(saved({ folder: { below: { [name]: { below: {} } } } })).rejects.toMatchObject({
     code: "sandbox_failed",
   });
 });
 
-test("a tree without an end is given up", async () => {
+test("an endless tree is refused", async () => {
   const node: { below: Record<string, Node> } = { below: {} };
   node.below["again"] = node;
   await expect(saved(node.below)).rejects.toMatchObject({ code: "too_large" });
 });
 
-test("few listings are held at once, however deep the tree is", async () => {
+test("few listings are in memory at once, however deep the tree is", async () => {
   const depth = 100;
   const empty: Node = { below: {} };
   let tree: Tree = {};

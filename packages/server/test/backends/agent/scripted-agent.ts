@@ -4,7 +4,7 @@ import { encodeFrame, FrameDecoder, type Frame } from "../../../src/backends/age
 import { Reply } from "../../../src/backends/agent/frame-types.ts";
 import { PayloadWriter } from "../../../src/backends/agent/payload.ts";
 
-/** An agent that answers what and when it is told to; all that it sends is in one and the same memory. */
+/** An agent that sends given answers at given times, all from the same memory. */
 export class ScriptedAgent {
   readonly asked: Frame[] = [];
   readonly client: AgentClient;
@@ -35,7 +35,7 @@ export class ScriptedAgent {
     while (this.asked.length < count) await this.#heard.promise;
   }
 
-  /** The question with this number, from 0 on. */
+  /** The request with this number, from 0 on. */
   question(number: number): Frame {
     return this.asked[number] as Frame;
   }

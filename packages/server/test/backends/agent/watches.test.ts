@@ -17,7 +17,7 @@ async function watched(agent: ScriptedAgent, question: number, number: number) {
   return { told, watch: await opening };
 }
 
-test("watchers of one folder are all told, and each is closed by itself", async () => {
+test("all watchers of a folder are informed, and each is closed separately", async () => {
   const agent = new ScriptedAgent();
   const [first, second] = [await watched(agent, 0, 7), await watched(agent, 1, 7)];
   agent.tellChange(7, 1 | 32, "new");
@@ -31,7 +31,7 @@ test("watchers of one folder are all told, and each is closed by itself", async 
   expect(agent.asked.filter(({ type }) => type === Request.unwatch)).toHaveLength(1);
 });
 
-test("the end of a folder ends its watches, and a closed watch then asks nothing", async () => {
+test("the end of a folder ends its watches, and closing one then sends nothing", async () => {
   const agent = new ScriptedAgent();
   const { told, watch } = await watched(agent, 0, 7);
   agent.tellChange(7, 4, "");
@@ -41,7 +41,7 @@ test("the end of a folder ends its watches, and a closed watch then asks nothing
   expect(agent.asked).toHaveLength(1);
 });
 
-test("a folder that is moved, lost changes and the end of the sandbox end watches", async () => {
+test("a moved folder, lost changes and the end of the sandbox end watches", async () => {
   const agent = new ScriptedAgent();
   const moved = await watched(agent, 0, 1);
   agent.tellChange(1, 8, "");
@@ -65,7 +65,7 @@ test("a name with a slash, or one that is too long, ends the connection", async 
   }
 });
 
-test("an agent of an earlier release cannot watch, which is said in plain words", async () => {
+test("an agent of an earlier release cannot watch, and the error explains it", async () => {
   const agent = new ScriptedAgent();
   const opening = agent.client.files.watch("/w", { onChange: () => {}, onEnd: () => {} });
   await agent.untilAsked(1);

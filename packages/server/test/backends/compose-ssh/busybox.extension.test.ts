@@ -10,7 +10,7 @@ import { docker, hostState } from "./host-state.ts";
 const IMAGE = "sandboxer-test-busybox";
 const sh = (code: string): readonly string[] => ["sh", "-c", code];
 
-/** The scripts inside must do with the smallest of tools. */
+/** The scripts inside must work with the smallest set of tools. */
 describeServices("compose-ssh in an image of busybox alone", (services) => {
   const lab = new Lab(services);
   beforeAll(async () => {

@@ -10,8 +10,8 @@ import { sampleProject } from "./sample-project.ts";
 const project = sampleProject("7f2c1c9e-6f0e-4b38-9a52-0f3f2b8f5d11", { host: "h" });
 
 /**
- * Runs what is for the inside of the service on this machine. Its report arrives after its exit, as it does where several
- * children exit at about the same time: Node looks after all of them when it hears of one.
+ * Runs the command for the service on this machine. Its report arrives after its exit, as if several children exited at
+ * about the same time: Node handles all of them when it is notified of one.
  */
 const here = {
   placement: project.placement,
@@ -24,15 +24,15 @@ const here = {
   },
 } as unknown as SshConnection;
 
-test("the output of a command that ends before anybody reads it is kept", async () => {
+test("the output of a command that ends before it is read is kept", async () => {
   const process = await execInService(here, project, { argv: ["sh", "-c", "echo out; echo err >&2"], env: {} });
   const [stdout, stderr] = await Promise.all([text(process.stdout), text(process.stderr)]);
   expect([stdout, stderr, await process.exited]).toEqual(["out\n", "err\n", { code: 0, signal: undefined }]);
 });
 
 /**
- * Docker carries both streams of a process in one, in any order, and waits for its reader. Here nothing of stderr comes
- * before stdout has been read to its end.
+ * Docker carries both streams of a process in one, in any order, and waits for its reader. Here nothing of stderr
+ * arrives before stdout has been read to its end.
  */
 const oneStream = {
   placement: project.placement,
@@ -45,7 +45,7 @@ const oneStream = {
   },
 } as unknown as SshConnection;
 
-test("a command that prints megabytes is started, also if they come before the first byte of stderr", async () => {
+test("a command that prints megabytes is started, even if they come before the first byte of stderr", async () => {
   const argv = ["sh", "-c", "echo err >&2; head -c 3000000 /dev/zero"];
   const process = await execInService(oneStream, project, { argv, env: {} });
   const [stdout, stderr] = await Promise.all([text(process.stdout), text(process.stderr)]);
@@ -59,7 +59,7 @@ test("a command that does not start is reported, whichever stream comes first", 
   }
 });
 
-test("a known container is not looked for until Docker says that it is missing", async () => {
+test("a known container is not looked up until Docker reports that it is missing", async () => {
   const [id, asked] = ["ab".repeat(32), [] as (readonly string[])[]];
   const containers = new ServiceContainers();
   const isKnown = (argv: readonly string[]): boolean => argv.includes(id);
@@ -84,7 +84,7 @@ test("a known container is not looked for until Docker says that it is missing",
   expect([await run(), known()]).toEqual(["out\n", [false]]);
 });
 
-test("a process is signalled and watched in the container where it was started, whichever the service has by then", async () => {
+test("a process is signalled and watched in the container where it was started, even if the service has another by then", async () => {
   const [id, asked] = ["cd".repeat(32), [] as string[]];
   const containers = new ServiceContainers();
   containers.note(project.sandboxId, id);

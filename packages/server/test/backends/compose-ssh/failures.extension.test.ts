@@ -31,7 +31,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     return { base, placement: { ...place, ...more } };
   };
 
-  /** The error of an acquisition, of which nothing may be left on the host, nor here once the backend is closed. */
+  /** The error of an acquisition, which must leave nothing on the host, and nothing here once the backend is closed. */
   async function refusal(
     repo: string,
     { base, placement }: { base: string; placement: Record<string, string> },
@@ -50,7 +50,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     return thrown as SandboxerError;
   }
 
-  test("an unknown host key", async () => {
+  test("an unknown host key is refused", async () => {
     const empty = join(await lab.folder(), "known_hosts");
     await writeFile(empty, "");
     const error = await refusal(await lab.repository(), await place({ known_hosts_file: empty }));
@@ -61,7 +61,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(error.hint).toContain(`ssh-keyscan -p ${server.port} 127.0.0.1 >> ${empty}`);
   });
 
-  test("a host key that has changed", async () => {
+  test("a changed host key is refused", async () => {
     const wrong = join(await lab.folder(), "known_hosts");
     const key = join(await lab.folder(), "key");
     execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
@@ -76,7 +76,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     });
   });
 
-  test("a key that is not accepted", async () => {
+  test("a key that the host does not accept is reported", async () => {
     const key = join(await lab.folder(), "key");
     execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
     const error = await refusal(await lab.repository(), await place({ identity_file: key }));
@@ -87,14 +87,14 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(error.hint).toContain("authorized_keys");
   });
 
-  test("a port without a listener", async () => {
+  test("a port without a listener is reported", async () => {
     const gone = await startSshServer({ PATH: "/bin" });
     await gone.stop();
     const error = await refusal(await lab.repository(), await place({ port: String(gone.port) }));
     expect(error).toMatchObject({ code: "backend_unavailable", message: expect.stringContaining("refuses") });
   });
 
-  test("a host without docker, and one whose engine does not answer", async () => {
+  test("a host without docker, or whose engine does not answer, is reported", async () => {
     const bin = join(await lab.folder(), "bin");
     mkdirSync(bin);
     for (const tool of TOOLS) symlinkSync(execFileSync("which", [tool]).toString().trim(), join(bin, tool));
@@ -109,7 +109,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(down).toMatchObject({ code: "backend_unavailable", message: expect.stringContaining("does not answer") });
   });
 
-  test("no compose file, a broken one, and one without the service", async () => {
+  test("a missing or broken compose file, and one without the service, are reported", async () => {
     const bare = await lab.repository();
     const missing = await refusal(bare, await place({ compose_file: "other.yaml" }));
     expect(missing).toMatchObject({ code: "bad_request", message: expect.stringContaining("other.yaml") });
@@ -122,7 +122,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(service).toMatchObject({ code: "bad_request", message: expect.stringContaining("nobody") });
   });
 
-  test("a service that ends at once, and a missing image", async () => {
+  test("a service that ends at once, and a missing image, are reported", async () => {
     const dying = await lab.repository({
       "compose.yaml": lab.composeFile({ command: ["sh", "-c", "echo oh no; exit 3"] }),
     });
@@ -132,7 +132,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(await refusal(without, await place())).toMatchObject({ code: "backend_unavailable" });
   });
 
-  test("a repository outside of the allowed folders, and placements that are none", async () => {
+  test("a repository outside of the allowed folders, and invalid placements, are refused", async () => {
     const at = await place();
     expect(await refusal("/etc", at)).toMatchObject({ code: "permission_denied" });
     const repo = await lab.repository();
@@ -149,13 +149,13 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     }
   });
 
-  test("no space for the workspace, and none for a snapshot, which the sandbox survives", async (context) => {
+  test("a full disk is reported for a workspace and for a snapshot, which the sandbox survives", async (context) => {
     const volume = smallVolume(6 * MEBIBYTE);
     if ("skipped" in volume) {
       console.log(`skipped: ${volume.skipped}`);
       return context.skip(volume.skipped);
     }
-    // A server sees the volumes that were there before it.
+    // A server sees only volumes that existed before it.
     const small = await startSshServer(environment);
     try {
       const base = join(volume.folder, "base");
@@ -205,7 +205,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect((await hostState(services, base)).toSorted()).toEqual(left.map((name) => `sandboxes/${name}`).toSorted());
   });
 
-  test("a connection that is cut during the transfer", async () => {
+  test("a connection that is cut during the transfer leaves nothing", async () => {
     const repo = await lab.repository();
     await writeFile(join(repo, "big"), Buffer.alloc(64 * MEBIBYTE));
     let cutting: Promise<void> | undefined;
@@ -217,8 +217,8 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(error).toMatchObject({ code: "backend_unavailable", message: expect.stringContaining("was lost") });
   });
 
-  test("a connection that is cut while the project comes up", async () => {
-    // `up` waits for the other service to become healthy, which it never does.
+  test("a connection that is cut while the project starts leaves nothing", async () => {
+    // `up` waits for the other service to become healthy, which never happens.
     const app = JSON.parse(lab.composeFile()) as { services: { app: Record<string, unknown> } };
     const healthcheck = { test: ["CMD", "false"], interval: "60s", retries: 100, start_period: "600s" };
     const slow = { ...app.services.app, healthcheck };
@@ -232,7 +232,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(await failing).toMatchObject({ code: "backend_unavailable", message: expect.stringContaining("was lost") });
   });
 
-  test("an acquisition that is called off in the middle", async () => {
+  test("an acquisition that is cancelled in the middle leaves nothing", async () => {
     const repo = await lab.repository();
     await writeFile(join(repo, "big"), Buffer.alloc(64 * MEBIBYTE));
     const controller = new AbortController();
@@ -243,7 +243,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(error.message).toBe("called off");
   });
 
-  test("a connection that is cut while a snapshot is fetched, and under a command", async () => {
+  test("a connection that is cut during a snapshot or a command is an error", async () => {
     const { base, placement } = await place();
     const repo = await lab.repository();
     await writeFile(join(repo, "big"), randomBytes(12 * MEBIBYTE));

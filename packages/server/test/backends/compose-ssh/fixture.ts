@@ -48,7 +48,7 @@ export class Lab {
   async repository(files: Readonly<Record<string, string>> = {}): Promise<string> {
     const folder = join(await this.folder(), "repo");
     await mkdir(folder);
-    // What runs inside is not root, and writes here.
+    // Programs inside are not root, and write here.
     await chmod(folder, 0o777);
     for (const [name, content] of Object.entries({ "compose.yaml": this.composeFile(), ...files })) {
       await writeFile(join(folder, name), content);

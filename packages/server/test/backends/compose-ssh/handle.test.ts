@@ -8,13 +8,13 @@ const sandboxId = randomUUID();
 const project = sampleProject(sandboxId, { host: "h", user: "u", port: "2222", base_dir: "/srv/boxes" });
 const { placement } = project;
 
-test("a handle is plain strings, and gives the project back after JSON", () => {
+test("a handle is plain strings, and restores the project after JSON", () => {
   const handle = JSON.parse(JSON.stringify(toHandle(project))) as Record<string, string>;
   expect(Object.values(handle).every((value) => typeof value === "string")).toBe(true);
   expect(fromHandle(handle)).toMatchObject({ ...project, placement: { ...placement, service: "app" } });
 });
 
-test("paths in a handle are not believed", () => {
+test("paths in a handle are not trusted", () => {
   const forged = { ...toHandle(project), remote_dir: "/etc", project: "other" };
   expect(fromHandle(forged)).toMatchObject({
     remoteDir: `/srv/boxes/sandboxes/${sandboxId}`,

@@ -8,7 +8,7 @@ import type { ExtensionServices } from "../../../../../test/kit/services/extensi
 
 const run = promisify(execFile);
 
-/** Everything of sandboxes on a host: files below its base folder, and what Docker has with a compose project's label. */
+/** Everything of sandboxes on a host: files below its base folder, and Docker objects with a compose label. */
 export async function hostState(services: ExtensionServices, baseDir: string): Promise<string[]> {
   const files = await Promise.all(
     ["sandboxes", "snapshots"].map(async (name) =>

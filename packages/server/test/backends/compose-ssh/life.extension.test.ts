@@ -14,7 +14,7 @@ import { throughStore } from "../through-store.ts";
 import { describeServices, Lab, requestFor } from "./fixture.ts";
 import { docker, hostState } from "./host-state.ts";
 
-/** Prints as much as the pipes take, writes down how much that was, and ends when it is told to. */
+/** Prints as much as the pipes hold, records how much that was, and ends on request. */
 const FULL = `
 import os, sys, time
 os.set_blocking(1, False)
@@ -40,7 +40,7 @@ describeServices("a compose-ssh sandbox", (services) => {
     return { base, placement: { ...services.hosts[0], base_dir: base } };
   };
 
-  test("has what its repository has, and leaves nothing when it is destroyed, also twice", async () => {
+  test("a sandbox has the files of its repository, and leaves nothing when it is deleted, even twice", async () => {
     const { base, placement } = await place();
     const compose = JSON.parse(lab.composeFile()) as { services: { app: { volumes: string[] } } };
     compose.services.app.volumes.push("data:/data");
@@ -90,7 +90,7 @@ describeServices("a compose-ssh sandbox", (services) => {
     expect(await hostState(services, base)).toEqual([]);
   });
 
-  test("exit codes are reported, more commands run at once than one connection carries, and their end is seen", async () => {
+  test("exit codes are reported, and more commands run at once than one connection supports", async () => {
     const { base, placement } = await place();
     const request = requestFor(await lab.repository(), placement);
     const handle = await lab.backend().acquire(request);
@@ -110,7 +110,7 @@ describeServices("a compose-ssh sandbox", (services) => {
     expect(await hostState(services, base)).toEqual([]);
   });
 
-  test("a process that has ended with its output unread holds up no other, and nothing of it is lost", async () => {
+  test("an exited process with unread output does not block others, and loses nothing", async () => {
     const { placement } = await place();
     const handle = await lab.backend().acquire(requestFor(await lab.repository(), placement));
     onTestFinished(() => handle.destroy());
@@ -129,7 +129,7 @@ describeServices("a compose-ssh sandbox", (services) => {
     expect((await finish(killed)).exit).toMatchObject({ signal: 9 });
   });
 
-  test("a host that has docker-compose and not the plugin will do", async () => {
+  test("a host with docker-compose instead of the plugin works", async () => {
     const bin = await lab.folder();
     await symlink(join(debianPrograms.plugins, "docker-compose"), join(bin, "docker-compose"));
     const server = await startSshServer({ PATH: `${bin}:${services.docker.env["PATH"]}`, DOCKER_CONFIG: bin });
@@ -146,7 +146,7 @@ describeServices("a compose-ssh sandbox", (services) => {
     }
   });
 
-  test("is rewound in place, and one project is left on the host", async () => {
+  test("a sandbox is rewound in place, and one project is left on the host", async () => {
     const { base, placement } = await place();
     const settings = { name: "profile.ssh", extension: "ext.compose-ssh", placement, inputs: { repo: {} } };
     const profile = profileSchema.parse(settings);
@@ -161,7 +161,7 @@ describeServices("a compose-ssh sandbox", (services) => {
   });
 
   describe("snapshots", () => {
-    test("stay on the host, go by value, and are restored there and on another host", async () => {
+    test("stay on the host, are stored by value, and are restored there and on another host", async () => {
       const { base, placement } = await place();
       const backend = lab.backend();
       const handle = await backend.acquire(requestFor(await lab.repository({ data: "first\n" }), placement));
@@ -182,7 +182,7 @@ describeServices("a compose-ssh sandbox", (services) => {
       );
 
       await run(handle, bash("echo third >> data"));
-      // The artifact is there: no bytes need to travel.
+      // The artifact exists there: no bytes are transferred.
       const here = await backend.acquireFromSnapshot(requestFor("", placement), { ...snapshot, members: [] });
       expect(await readText(here, "/workspace/data")).toBe("first\nsecond\n");
       const otherBase = join(await lab.folder(), "base");
@@ -195,7 +195,7 @@ describeServices("a compose-ssh sandbox", (services) => {
 
       await Promise.all([handle.destroy(), here.destroy(), there.destroy()]);
       expect(await hostState(services, base)).toEqual([`snapshots/${record["snapshot_id"]}.tar.gz`]);
-      // The copy that was sent there would be nobody's.
+      // The uploaded copy would belong to nobody.
       expect(await hostState(services, otherBase)).toEqual([]);
 
       const away = { ...placement, port: "1" };
@@ -211,7 +211,7 @@ describeServices("a compose-ssh sandbox", (services) => {
       expect(await hostState(services, base)).toEqual([]);
     });
 
-    test("of other backends are unpacked into the service, and its own hold hard links", async () => {
+    test("of other backends are unpacked into the service, and its own keep hard links", async () => {
       const { placement } = await place();
       const backend = lab.backend();
       const handle = await backend.acquire(requestFor(await lab.repository(), placement));
@@ -230,7 +230,7 @@ describeServices("a compose-ssh sandbox", (services) => {
       await backend.forgetSnapshot(own, { placement });
     });
 
-    test("that are missing or damaged are refused, and the host is as before", async () => {
+    test("that are missing or damaged are refused, and the host is unchanged", async () => {
       const { base, placement } = await place();
       const backend = lab.backend();
       const handle = await backend.acquire(requestFor(await lab.repository(), placement));

@@ -26,13 +26,13 @@ const HOSTILE = [
   '"$n"',
 ];
 
-/** What a shell makes of the text, as an array. */
+/** The arguments that a shell parses from the text. */
 function seenBy(shell: string, command: string): string[] {
   const print = `set -- ${command}; for a in "$@"; do printf '%s\\0' "$a"; done`;
   return execFileSync(shell, ["-c", print], { encoding: "utf8" }).split("\0").slice(0, -1);
 }
 
-test.each(["sh", "bash"])("%s sees hostile arguments as they are", (shell) => {
+test.each(["sh", "bash"])("%s passes hostile arguments unchanged", (shell) => {
   expect(seenBy(shell, shellCommand(HOSTILE))).toEqual(HOSTILE);
   const oneLine = HOSTILE.map(quoteOnOneLine).join(" ");
   expect(oneLine).not.toContain("\n");

@@ -5,7 +5,7 @@ import { errorCode, Follower, node, start } from "./programs.ts";
 const ECHO = 'require("net").createServer((c) => c.pipe(c)).listen(7001, "127.0.0.1", () => console.log("listening"))';
 
 export function connectionContract(context: ContractContext): void {
-  test("a port inside answers while something listens on it", async () => {
+  test("a port inside answers while a program listens on it", async () => {
     const handle = await context.shared();
     expect(await errorCode(handle.connect(7001))).toBe("backend_unavailable");
     const server = await start(handle, node(ECHO));

@@ -7,11 +7,11 @@ import type { AcquireRequest, SandboxBackend, SandboxHandle, SandboxSpec } from 
 export type OpenBackend = () => Promise<{ backend: SandboxBackend; close: () => Promise<void> }>;
 
 export interface ContractOptions {
-  /** False for a backend whose sandboxes run nothing; no capability says it. */
+  /** False for a backend whose sandboxes run nothing; no capability describes this. */
   readonly runsCommands?: boolean;
 }
 
-/** What the tests share: the backend, one sandbox for tests that leave it as it was, and clean-up. */
+/** Shared by the tests: the backend, one sandbox for tests that leave it unchanged, and clean-up. */
 export class ContractContext {
   readonly runsCommands: boolean;
   readonly #open: OpenBackend;
@@ -29,7 +29,7 @@ export class ContractContext {
     this.#backend = await this.openAnother();
   }
 
-  /** What runs on in the sandboxes of a test that is over would take the CPU from those that follow. */
+  /** Processes that outlive their test would take the CPU from later tests. */
   async endTest(): Promise<void> {
     const handles = this.#handles;
     this.#handles = [];
@@ -64,7 +64,7 @@ export class ContractContext {
     return this.keep(await backend.acquire(newRequest(spec)));
   }
 
-  /** Destroyed at the end of the test, whatever it did. */
+  /** Deleted at the end of the test, whatever the test did. */
   keep(handle: SandboxHandle): SandboxHandle {
     this.#handles.push(handle);
     return handle;

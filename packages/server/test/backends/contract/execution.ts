@@ -37,7 +37,7 @@ export function executionContract(context: ContractContext): void {
     expect(missing.exit.code).toBe(127);
   });
 
-  test("a program that is not there is an error, not a process", async () => {
+  test("a missing program is an error, not a process", async () => {
     const handle = await context.shared();
     const before = (await handle.processes()).length;
     expect(await errorCode(start(handle, ["/no/such/program"]))).toBe("file_not_found");
@@ -66,7 +66,7 @@ export function executionContract(context: ContractContext): void {
     await eventually(async () => (await family()) === 0, "the end of both");
   });
 
-  test("what runs in the background outlives its parent, which ends without it", async () => {
+  test("a background process outlives its parent, which ends without it", async () => {
     const handle = await context.shared();
     const path = `/workspace/${randomUUID()}`;
     const loop = `i=0; while true; do i=$((i+1)); echo "$i" > ${path}; sleep 0.05; done`;
@@ -76,7 +76,7 @@ export function executionContract(context: ContractContext): void {
     await run(handle, bash(`kill -9 ${parent.stdout.trim()}`));
   });
 
-  test("a known key gives the process that has it and starts nothing", async () => {
+  test("a known key returns its process and starts nothing", async () => {
     const handle = await context.shared();
     const key = randomUUID();
     const path = `/workspace/${key}`;
@@ -99,7 +99,7 @@ export function executionContract(context: ContractContext): void {
     expect(await errorCode(start(handle, bash("pwd"), { workingFolder: "/no/such/folder" }))).toBe("file_not_found");
   });
 
-  test("the process table has every process, and only while it lives", async () => {
+  test("the process table has every process, and only while it runs", async () => {
     const handle = await context.shared();
     const process = await start(handle, counter("/workspace/table"));
     const row = async () => (await handle.processTable()).find(({ pid }) => pid === process.pid);

@@ -14,7 +14,7 @@ export function fileContract(context: ContractContext): void {
     return { handle, files: handle.files, folder };
   }
 
-  test("three megabytes of bytes come back as they were, whole and in part", async () => {
+  test("three megabytes of bytes are read back unchanged, completely and in part", async () => {
     const { files, folder } = await prepare();
     const content = randomBytes(3_000_001);
     await files.write(`${folder}/whole`, content);
@@ -43,7 +43,7 @@ export function fileContract(context: ContractContext): void {
     expect(await readText(handle, `${folder}/made`)).toBe("new\n");
   });
 
-  test("any name is a name", async () => {
+  test("any name is valid", async () => {
     const { handle, files, folder } = await prepare();
     const names = ["with space", "new\nline", "ünï-😀", "-dash", "quote'\"$x", ".hidden"];
     for (const name of names) await files.write(`${folder}/${name}`, Buffer.from(name));
@@ -77,7 +77,7 @@ export function fileContract(context: ContractContext): void {
     expect(await errorCode(files.watch(`${folder}/missing`, watcher))).toBe("file_not_found");
   });
 
-  test("folders are made, listed, renamed and removed", async () => {
+  test("folders are created, listed, renamed and removed", async () => {
     const { handle, files, folder } = await prepare();
     await files.makeFolder(`${folder}/a/b/c`, { parents: true });
     await files.makeFolder(`${folder}/a/b/c`, { parents: true });
@@ -93,7 +93,7 @@ export function fileContract(context: ContractContext): void {
     expect(await files.list(folder)).toEqual([]);
   });
 
-  test("a link is itself to stat and its target to read", async () => {
+  test("stat describes a link itself, and read follows it", async () => {
     const { handle, files, folder } = await prepare();
     await run(handle, bash("echo there > target; ln -s target link"), { workingFolder: folder });
     expect(await files.stat(`${folder}/link`)).toMatchObject({ kind: "symlink", linkTarget: "target" });
@@ -102,7 +102,7 @@ export function fileContract(context: ContractContext): void {
     expect(await readText(handle, `${folder}/target`)).toBe("there\n");
   });
 
-  test("links are made, modes and times are set, and a link is not followed for that", async () => {
+  test("links are created, modes and times are set, and links are not followed for that", async () => {
     const { files, folder } = await prepare();
     const [file, link] = [`${folder}/set-file`, `${folder}/set-link`];
     await files.write(file, Buffer.from("x"));
@@ -115,7 +115,7 @@ export function fileContract(context: ContractContext): void {
     expect(await errorCode(files.set(`${folder}/set-missing`, { mode: 0o600 }))).toBe("file_not_found");
   });
 
-  test("what is not there, and what may not be, has an error of its own", async () => {
+  test("missing and forbidden files have errors of their own", async () => {
     const { files, folder } = await prepare();
     const missing = `${folder}/missing`;
     const codes = await Promise.all([

@@ -3,7 +3,7 @@ import type { ContractContext } from "./context.ts";
 import { bash, errorCode, run, start } from "./programs.ts";
 
 export function isolationContract(context: ContractContext): void {
-  test("two sandboxes know nothing of each other", async () => {
+  test("two sandboxes do not see each other", async () => {
     const [first, second] = await Promise.all([context.acquire(), context.acquire()]);
     await run(first, bash("echo secret > /workspace/secret; echo secret > /tmp/secret"));
     await start(first, bash("sleep 4222"));
@@ -16,7 +16,7 @@ export function isolationContract(context: ContractContext): void {
     await second.ping();
   });
 
-  test("a sandbox that was destroyed is over for everyone", async () => {
+  test("a deleted sandbox has ended for everyone", async () => {
     const handle = await context.acquire();
     const process = await start(handle, bash("echo one; sleep 300"));
     const reading = Array.fromAsync(process.output());

@@ -1,16 +1,16 @@
 import type { TestContext } from "vitest";
 import type { ContractContext } from "./context.ts";
 
-/** Why a part of the contract is skipped: what the table of `docs/reference/backends.md` says of it. */
+/** Why a part of the contract is skipped, as the table of `docs/reference/backends.md` has it. */
 export interface Lacking {
   readonly reason: string;
-  /** Said instead of "no", where something else does what the backend does not. */
+  /** Shown instead of "no" if something else replaces the missing feature. */
   readonly instead?: string;
 }
 
 declare module "vitest" {
   interface TaskMeta {
-    /** In the JSON report too, which has no reasons of skipped tests otherwise. */
+    /** In the JSON report too, which otherwise has no reasons of skipped tests. */
     lacking?: Lacking;
   }
 }

@@ -3,25 +3,25 @@ import { type ContractContext, newRequest } from "./context.ts";
 import { errorCode, eventually } from "./programs.ts";
 
 export function lifeContract(context: ContractContext): void {
-  test("the backend says how it is", async () => {
+  test("the backend reports its health", async () => {
     const health = await context.backend.probe();
     expect(health.ok).toBe(true);
     expect(health.summary).not.toBe("");
   });
 
-  test("an acquisition that is called off leaves nothing", async () => {
+  test("a cancelled acquisition leaves nothing", async () => {
     const controller = new AbortController();
     controller.abort(new Error("called off"));
     await expect(context.backend.acquire(newRequest(), { signal: controller.signal })).rejects.toThrow();
   });
 
-  test("stats are numbers, and what was never there is not resumed", async () => {
+  test("stats are numbers, and a sandbox that never existed is not resumed", async () => {
     const handle = await context.shared();
     for (const value of Object.values(await handle.stats())) expect(value).toBeGreaterThanOrEqual(0);
     expect(await context.backend.tryResume(newRequest())).toBeUndefined();
   });
 
-  test("a backend that is closed ends its sandboxes", async () => {
+  test("closing a backend ends its sandboxes", async () => {
     const backend = await context.openAnother();
     const handle = await context.acquire({}, backend);
     let over = false;

@@ -7,7 +7,7 @@ const MEGABYTE = 1 << 20;
 
 export function outputContract(context: ContractContext): void {
   let read: Promise<Finished> | undefined;
-  /** A process whose output, read to its end, is more than any backend keeps. */
+  /** A process whose output exceeds the log of any backend. */
   const longOutput = (): Promise<Finished> =>
     (read ??= context.shared().then((handle) => run(handle, bash("yes 0123456789abcde | head -c 1572864"))));
 
@@ -18,7 +18,7 @@ export function outputContract(context: ContractContext): void {
     expect(endOf(chunks, 0)).toBe(exit.outputEnd);
   });
 
-  test("characters arrive whole, however they were written", async () => {
+  test("characters arrive complete, however they were written", async () => {
     const handle = await context.shared();
     const split = await run(handle, bash("printf '\\xe2\\x82'; sleep 0.2; printf '\\xac\\n'"));
     expect(split.stdout).toBe("€\n");
@@ -28,15 +28,15 @@ export function outputContract(context: ContractContext): void {
     for (const chunk of [...split.chunks, ...bulk.chunks]) expect(() => strict.decode(chunk.data)).not.toThrow();
   });
 
-  test("bytes that are no characters arrive as they are", async () => {
+  test("invalid characters arrive as unchanged bytes", async () => {
     const handle = await context.shared();
     const { chunks } = await run(handle, bash("printf '\\xff\\x00\\xfe\\xc3'"));
     expect(Buffer.concat(bytesOf(chunks))).toEqual(Buffer.from([0xff, 0x00, 0xfe, 0xc3]));
   });
 
-  test("a process whose output nobody acknowledges blocks, and goes on when somebody does", async () => {
+  test("a process whose output is not acknowledged blocks, and continues when it is", async () => {
     const handle = await context.shared();
-    // More than a log keeps unread, and what may be under way to it.
+    // More than a log keeps unread, and more than may be in flight to it.
     const process = await start(handle, bash("yes 0123456789abcde | head -c 2621440"));
     const idle = new Follower(process, { acknowledge: false });
     await quiet(idle);
@@ -52,7 +52,7 @@ export function outputContract(context: ContractContext): void {
     expect(Buffer.concat(bytesOf(chunks)).toString() === "0123456789abcde\n".repeat((2.5 * MEGABYTE) / 16)).toBe(true);
   });
 
-  test("an endless printer can be killed while it is blocked", async () => {
+  test("an endless writer can be killed while it is blocked", async () => {
     const handle = await context.shared();
     const process = await start(handle, bash("yes for ever"));
     await delay(200);
@@ -78,7 +78,7 @@ export function outputContract(context: ContractContext): void {
     expect(second.text).toBe("one\ntwo now\n");
   });
 
-  test("a reader may go back, and begins by itself at what is not acknowledged", async () => {
+  test("a reader may go back, and starts with unacknowledged output by default", async () => {
     const handle = await context.shared();
     const process = await start(handle, bash("echo one; echo two; echo three"));
     await process.exited;
@@ -92,7 +92,7 @@ export function outputContract(context: ContractContext): void {
     expect((await finish(process, { from: 8 })).stdout).toBe("three\n");
   });
 
-  test("a reader of bytes that are gone begins at the oldest that is there", async () => {
+  test("a reader of dropped bytes starts at the oldest available byte", async () => {
     const { process, exit } = await longOutput();
     const { chunks } = await finish(process, { from: 0 });
     const oldest = chunks[0]?.offset ?? 0;
@@ -101,7 +101,7 @@ export function outputContract(context: ContractContext): void {
     expect(endOf(chunks, oldest)).toBe(exit.outputEnd);
   });
 
-  test("the log says where it begins and ends", async () => {
+  test("the log reports where it begins and ends", async () => {
     const { process, exit } = await longOutput();
     expect((await process.bounds()).end).toBe(exit.outputEnd);
     process.acknowledge(exit.outputEnd);
@@ -111,7 +111,7 @@ export function outputContract(context: ContractContext): void {
     expect(chunks[0]?.offset).toBe(start);
   });
 
-  test("a reader that is called off ends", async () => {
+  test("an aborted reader ends", async () => {
     const handle = await context.shared();
     const process = await start(handle, bash("echo ready; sleep 300"));
     const controller = new AbortController();
@@ -126,7 +126,7 @@ export function outputContract(context: ContractContext): void {
   });
 }
 
-/** The offset after the last chunk; fails where a chunk does not follow the one before. */
+/** The offset after the last chunk; fails if a chunk does not follow the previous one. */
 function endOf(chunks: readonly OutputChunk[], start: number): number {
   let end = start;
   for (const chunk of chunks) {

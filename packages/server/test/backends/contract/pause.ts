@@ -3,7 +3,7 @@ import type { ContractContext } from "./context.ts";
 import { counter, eventually, Follower, start, untilStill } from "./programs.ts";
 
 export function pauseContract(context: ContractContext): void {
-  test("nothing goes on while it is paused, everything afterwards", async () => {
+  test("nothing runs while it is paused, and everything continues afterwards", async () => {
     const handle = await context.shared();
     const process = await start(handle, counter("/workspace/paused"));
     const output = new Follower(process);

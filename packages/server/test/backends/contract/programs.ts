@@ -92,7 +92,7 @@ export class Follower {
 
 export const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Polls until it holds. The deadline is for what is broken, not for what is slow. */
+/** Polls until it holds. The deadline is for broken code, not for slow machines. */
 export async function eventually(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadlineMs = performance.now() + 60_000;
   while (!(await holds())) {
@@ -101,7 +101,7 @@ export async function eventually(holds: () => boolean | Promise<boolean>, what: 
   }
 }
 
-/** Until nothing changes for longer than anything that runs would need for it: what is still on its way arrives before. */
+/** Until nothing changes for longer than any running program would need: data in flight arrives before. */
 export async function untilStill(read: () => unknown, what: string): Promise<void> {
   await eventually(async () => {
     const before = read();
@@ -114,7 +114,7 @@ export async function readText(handle: SandboxHandle, path: string): Promise<str
   return Buffer.concat(await Array.fromAsync(handle.files.read(path))).toString("utf8");
 }
 
-/** Waits until the file of a counting loop has a number above `above`, and gives it. */
+/** Waits until the file of a counting loop has a number above `above`, and returns it. */
 export async function countAbove(handle: SandboxHandle, path: string, above: number): Promise<number> {
   let count = -1;
   await eventually(async () => {
@@ -126,8 +126,8 @@ export async function countAbove(handle: SandboxHandle, path: string, above: num
 }
 
 /**
- * Counts into a file and to stdout, for ever. In gVisor each number is a new process and costs as much: who only looks
- * whether something goes on asks for fewer.
+ * Counts into a file and to stdout, forever. In gVisor each number is a new process: tests that only check whether it
+ * runs use a longer interval.
  */
 export const counter = (path: string, everySeconds = 0.1): readonly string[] =>
   bash(`i=0; while true; do i=$((i+1)); echo "$i"; echo "$i" > ${path}; sleep ${everySeconds}; done`);

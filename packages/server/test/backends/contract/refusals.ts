@@ -3,7 +3,7 @@ import type { ContractContext } from "./context.ts";
 import { bash, errorCode, start } from "./programs.ts";
 
 export function refusalContract(context: ContractContext): void {
-  test("unsupported calls are refused as not_supported, and the sandbox goes on", async () => {
+  test("unsupported calls are refused as not_supported, and the sandbox keeps running", async () => {
     const { files, pty, connect, network, snapshot } = context.backend.capabilities;
     const handle = await context.shared();
     const into = await context.folder();

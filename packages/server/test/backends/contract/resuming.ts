@@ -5,7 +5,7 @@ import { type ContractContext, newRequest } from "./context.ts";
 import { bash, readText, start } from "./programs.ts";
 
 export function resumeContract(context: ContractContext): void {
-  test("one that was stopped is there again with its files, until it is destroyed", async () => {
+  test("a stopped sandbox is resumed with its files, until it is deleted", async () => {
     const request = newRequest();
     const handle = context.keep(await context.backend.acquire(request));
     await handle.files.write("/workspace/kept", Buffer.from("kept"));
@@ -21,7 +21,7 @@ export function resumeContract(context: ContractContext): void {
     expect(await context.backend.tryResume(request)).toBeUndefined();
   });
 
-  test("one that runs is found by its key", async () => {
+  test("a running sandbox is found by its key", async () => {
     const request = keyed();
     const handle = context.keep(await context.backend.acquire(request));
     await handle.files.write("/workspace/kept", Buffer.from("kept"));
@@ -31,7 +31,7 @@ export function resumeContract(context: ContractContext): void {
     await found.destroy();
   });
 
-  test("another spec asks for another sandbox", async () => {
+  test("another spec means another sandbox", async () => {
     const request = keyed();
     await context.keep(await context.backend.acquire(request)).stop();
     const other = { ...request, identity: { ...request.identity, specHash: "another" } };

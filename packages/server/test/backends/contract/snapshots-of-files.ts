@@ -3,7 +3,7 @@ import { type ContractContext, newRequest } from "./context.ts";
 import { bash, countAbove, counter, readText, run, start } from "./programs.ts";
 
 export function filesystemSnapshotContract(context: ContractContext): void {
-  test("files are kept, processes are not, and the sandbox goes on", async () => {
+  test("files are kept, processes are not, and the sandbox keeps running", async () => {
     const handle = await context.acquire();
     await start(handle, counter("/workspace/count"));
     await run(handle, bash("mkdir -p a/b; echo deep > 'a/b/with space'; ln -s a/b/with\\ space link"));

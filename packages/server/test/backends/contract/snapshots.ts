@@ -18,7 +18,7 @@ import {
 const COUNT = "/workspace/count";
 
 export function snapshotContract(context: ContractContext): void {
-  /** A sandbox with a loop in the background, a program that waits, and one that has ended; nothing of it was read. */
+  /** A sandbox with a background loop, a waiting program, and an exited one; none of its output was read. */
   async function busy(): Promise<SandboxHandle> {
     const handle = await context.acquire({ env: { KEPT: "yes" } });
     await start(handle, counter(COUNT), { key: "counter" });
@@ -32,7 +32,7 @@ export function snapshotContract(context: ContractContext): void {
     return handle;
   }
 
-  test("a saved sandbox goes on, and lives again elsewhere, twice, each for itself", async () => {
+  test("a saved sandbox keeps running, and two copies of it run elsewhere, independently", async () => {
     const handle = await busy();
     const snapshot = await save(context, handle, true);
     const saved = await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));
@@ -57,7 +57,7 @@ export function snapshotContract(context: ContractContext): void {
     await countAbove(second, COUNT, await countAbove(second, COUNT, 0));
   });
 
-  test("a sandbox that is saved to be put down stays still, and can be taken up again after all", async () => {
+  test("a sandbox that is saved to be paused stays frozen, and can be resumed after all", async () => {
     const handle = await busy();
     const snapshot = await save(context, handle, false);
     await handle.thaw();
@@ -89,7 +89,7 @@ export function snapshotContract(context: ContractContext): void {
     expect(numbers.length).toBeGreaterThanOrEqual(count);
   });
 
-  test("a paused sandbox is paused after a save too", async () => {
+  test("a paused sandbox stays paused after a save", async () => {
     const handle = await context.acquire();
     const process = await start(handle, counter("/workspace/saved-paused"));
     const output = new Follower(process);
@@ -102,7 +102,7 @@ export function snapshotContract(context: ContractContext): void {
     await eventually(() => output.chunks.length > before + 3, "output after the pause");
   });
 
-  test("a save that fails leaves the sandbox as it was", async () => {
+  test("a failed save leaves the sandbox unchanged", async () => {
     const handle = await context.acquire();
     await start(handle, counter(COUNT));
     for (const leaveRunning of [true, false]) {
@@ -112,7 +112,7 @@ export function snapshotContract(context: ContractContext): void {
     await handle.ping();
   });
 
-  test("a snapshot of another kind, or that lacks a member, is refused", async () => {
+  test("a snapshot of another kind, or without a member, is refused", async () => {
     const handle = await context.acquire();
     const snapshot = await save(context, handle, true);
     const load = (payload: SnapshotPayload): Promise<string> =>
@@ -124,7 +124,7 @@ export function snapshotContract(context: ContractContext): void {
 
 async function save(context: ContractContext, handle: SandboxHandle, leaveRunning: boolean): Promise<SnapshotPayload> {
   const snapshot = await handle.snapshot(await context.folder(), { mode: "full", leaveRunning });
-  // It goes through a store as JSON.
+  // A store keeps it as JSON.
   return JSON.parse(JSON.stringify(snapshot)) as SnapshotPayload;
 }
 
@@ -134,7 +134,7 @@ async function find(handle: SandboxHandle, key: string): Promise<SandboxProcess>
   return process;
 }
 
-/** The loop counts on, its output has no gap from the first line, variables and stdin are there, so is the exit. */
+/** The loop keeps counting, its output has no gap from the first line, and variables, stdin and the exit are kept. */
 async function checkRestored(handle: SandboxHandle): Promise<void> {
   expect((await handle.processes()).map(({ key }) => key)).toEqual(["counter", "waiting", "ended"]);
   const count = await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));

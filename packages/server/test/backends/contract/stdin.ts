@@ -16,7 +16,7 @@ export function stdinContract(context: ContractContext): void {
     expect((await process.exited).code).toBe(0);
   });
 
-  test("more than a megabyte goes through, and the end is seen", async () => {
+  test("more than a megabyte is delivered, and the end is seen", async () => {
     const handle = await context.shared();
     // More than a log keeps unread, and more than any backend sends at once.
     const data = randomBytes(1_300_000);
@@ -31,7 +31,7 @@ export function stdinContract(context: ContractContext): void {
     expect(digestOf(bytesOf(chunks, "stdout"))).toBe(digestOf([data]));
   });
 
-  test("writes that overlap keep their order", async () => {
+  test("concurrent writes keep their order", async () => {
     const handle = await context.shared();
     const process = await start(handle, bash("cat"));
     const finished = finish(process);
@@ -41,7 +41,7 @@ export function stdinContract(context: ContractContext): void {
     expect((await finished).stdout).toBe(lines.join(""));
   });
 
-  test("writing after the end, or to a process that has exited, is an error that says so", async () => {
+  test("writing after the end, or to an exited process, is an error that explains it", async () => {
     const handle = await context.shared();
     const open = await start(handle, bash("cat > /dev/null; sleep 300"));
     await open.closeStdin();

@@ -3,7 +3,7 @@ import type { ContractContext } from "./context.ts";
 import { bash, Follower, start } from "./programs.ts";
 
 export function terminalContract(context: ContractContext): void {
-  test("a terminal echoes, has one stream, and knows its size as it changes", async () => {
+  test("a terminal echoes, has one stream, and reports changes of its size", async () => {
     const handle = await context.shared();
     const code = 'read x; echo "got:$x" >&2; stty size; read x; stty size';
     const process = await start(handle, bash(code), { pty: { rows: 24, columns: 80 } });

@@ -6,7 +6,7 @@ const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const STARTED = `p 7 ${TOKEN} /tmp/.x`;
 
 describe("the log of a program at Daytona", () => {
-  test("is the same with and without the daemon's markers, however it is cut", () => {
+  test("decodes the same with and without the daemon's markers, however it is cut", () => {
     const lines = [
       STARTED,
       `o${base64("out ")}`,
@@ -32,13 +32,13 @@ describe("the log of a program at Daytona", () => {
     }
   });
 
-  test("bytes that look like the beginning of the token are held back, and come when they are not", () => {
+  test("bytes that may be the beginning of the token are held back, and passed on if they are not", () => {
     const log = [STARTED, `o${base64("a00f")}`, `o${base64("e")}`].map((line) => `${line}\n`).join("");
     const output = decode(Buffer.from(log), 1000).filter(({ kind }) => kind === "output");
     expect(output).toMatchObject([{ data: "a" }, { data: "00fe" }]);
   });
 
-  test("bytes that a hostile program writes beside it are left out", () => {
+  test("bytes that a hostile program writes to it are left out", () => {
     const log = `sh: 1: Killed\nx\np 1\n${STARTED}\np 8 ${TOKEN} /other\no!!!\nn elsewhere\nx 0\nx 9\n`;
     expect(decode(Buffer.from(log), 1000).map(({ kind }) => kind)).toEqual(["started", "exited"]);
   });

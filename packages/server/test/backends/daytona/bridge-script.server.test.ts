@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { BridgeDecoder } from "../../../src/backends/daytona/exec/bridge-decoder.ts";
 import { BRIDGE, BRIDGE_MARK, CREDIT_BYTES } from "../../../src/backends/daytona/exec/bridge-script.ts";
 
-/** Runs a program on this machine as it is run inside, and gives its lines as they come and what they say. */
+/** Runs a program on this machine as inside a sandbox, and returns its lines and their meaning. */
 async function run(
   script: string,
   program: readonly string[],
@@ -33,18 +33,18 @@ async function run(
   return { lines: said.split("\n"), output };
 }
 
-test("the bridge counts bytes and not what base64 fills up: many small pieces use no more credit than one large", async () => {
+test("the bridge counts bytes without base64 padding: many small pieces use no more credit than one large piece", async () => {
   const pieces = 20;
-  // Enough for the pieces, of one byte each, and for the token at the end; not for the three bytes that four letters hold.
+  // Enough for the pieces, of one byte each, and for the token at the end; not for the padding of base64.
   const script = BRIDGE.replaceAll(String(CREDIT_BYTES), String(2 * pieces));
   const newline = `i ${Buffer.from("\n").toString("base64")}\n`;
   const program = ["bash", "-c", "while read -r line; do printf x; done"];
-  // The next piece is asked for when the one before is here, so that each is one by itself.
+  // The next piece is requested when the previous one has arrived, so that each is separate.
   const { output } = await run(script, program, ({ length }) => (length < pieces ? newline : "c\n"));
   expect(output).toBe("x".repeat(pieces));
 });
 
-test("no line is longer than what every shell writes at once", async () => {
+test("no line is longer than every shell writes at once", async () => {
   const { lines, output } = await run(
     BRIDGE,
     ["head", "-c", "150000", "/dev/zero"],

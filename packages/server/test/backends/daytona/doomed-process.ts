@@ -1,4 +1,6 @@
-/** A server process for `recovery.test.ts`: makes a sandbox at Daytona, says which, and stays until it is killed. */
+/**
+ * A server process for `recovery.test.ts`: creates a sandbox at Daytona, prints its id, and runs until it is killed.
+ */
 import { flushCompileCache } from "node:module";
 import { openDaytonaBackend } from "../../../src/backends/daytona/index.ts";
 import { Secret } from "../../../src/secrets/secret.ts";
@@ -16,7 +18,7 @@ const options = { ...place, apiKey: () => Promise.resolve(new Secret("daytona-ap
 const { backend } = await openDaytonaBackend(options, order);
 const { identity, ...plain } = requestFor({ owner: order.owner });
 const handle = await backend.acquire(order.keyed && identity !== undefined ? { ...plain, identity } : plain);
-// What is killed would leave nothing of it to the next one.
+// A killed process would not leave its cache to the next one.
 flushCompileCache();
 process.stdout.write(`${(handle as unknown as { vendorId: string }).vendorId}\n`);
 setInterval(() => {}, 60_000);

@@ -32,7 +32,7 @@ describe("failures of Daytona", () => {
     { status: 500, said: "boom", code: "backend_unavailable", says: "status.daytona.io" },
     { status: 503, said: "maintenance", code: "backend_unavailable", says: "Try again" },
   ];
-  test.each(rows)("$status ($said) is $code and says what to do", async ({ status, said, code, says }) => {
+  test.each(rows)("$status ($said) is $code and names the next step", async ({ status, said, code, says }) => {
     server.interfere = ({ method, path }) =>
       method === "POST" && path === "/api/sandbox"
         ? { status, json: { statusCode: status, message: said }, headers: { "retry-after": "7" } }
@@ -48,7 +48,7 @@ describe("failures of Daytona", () => {
     });
   });
 
-  test("values of secrets are not given to Daytona, which would keep them", async () => {
+  test("values of secrets are not sent to Daytona, which would keep them", async () => {
     const request = requestFor({}, { env: { API_TOKEN: "hunter2", A: "1" } });
     const handle = await backend.acquire({ ...request, secretVariables: ["API_TOKEN"] });
     const kept = server.plane.sandboxes.map(({ record }) => record.env);
@@ -65,7 +65,7 @@ describe("failures of Daytona", () => {
     expect(odd.message).toContain("of an unknown shape at id");
   });
 
-  test("a snapshot is forgotten by name, also twice; what stays is said; other kinds are nothing to Daytona", async () => {
+  test("a snapshot is deleted by name, even twice; leftovers are reported; other kinds are ignored", async () => {
     const handle = await backend.acquire(requestFor());
     const take = () => handle.snapshot(tmpdir(), { mode: "filesystem", leaveRunning: true });
     const [first, second] = [await take(), await take()];
@@ -115,7 +115,7 @@ describe("failures of Daytona", () => {
     expect(server.plane.sandboxes[0]?.record.state).toBe("destroyed");
   });
 
-  test("a creation that was not answered leaves nothing", async () => {
+  test("an unanswered creation leaves nothing", async () => {
     const hasty = openBackend(server, { timing: { requestTimeoutMs: 100, changeTimeoutMs: 100 } });
     let name: unknown;
     server.interfere = ({ method, body }) => {
@@ -128,7 +128,7 @@ describe("failures of Daytona", () => {
     expect(deleted?.path).toBe(`/api/sandbox/${String(name)}`);
   });
 
-  test("a creation that is called off in the middle leaves nothing", async () => {
+  test("a cancelled creation leaves nothing", async () => {
     const controller = new AbortController();
     server.interfere = ({ path }) => {
       if (path.endsWith("/work-dir")) controller.abort(new Error("called off"));
@@ -146,7 +146,7 @@ describe("failures of Daytona", () => {
     expect(await errorCode(handle.ping())).toBe("sandbox_failed");
   });
 
-  test("limits, images and memory that Daytona does not have are refused before any call", async () => {
+  test("unsupported limits, images and memory snapshots are refused before any call", async () => {
     const refused = [
       { resources: { processes: 5 } },
       { image: "host" },
@@ -157,7 +157,7 @@ describe("failures of Daytona", () => {
     expect(server.requests).toEqual([]);
   });
 
-  test("resources and images go in the vendor's units", async () => {
+  test("resources and images are sent in the vendor's units", async () => {
     const resources = { cpus: 1.5, memoryBytes: 3 * (1 << 30) + 1, diskBytes: 5 * (1 << 30) };
     await backend.acquire(requestFor({}, { resources, image: "docker:debian:13", network: "open" }));
     const body: unknown = JSON.parse(server.seen("POST", /^\/sandbox$/)[0]?.body.toString("utf8") ?? "");
@@ -165,7 +165,7 @@ describe("failures of Daytona", () => {
     expect(body).toMatchObject({ buildInfo: { dockerfileContent: "FROM debian:13\n" } });
   });
 
-  test("the key is read at the first call, and shows nowhere", async () => {
+  test("the key is read at the first call, and is never shown", async () => {
     let reads = 0;
     const hidden = { reveal: () => server.apiKey, toJSON: () => "[hidden]" };
     const counting = openBackend(server, {
@@ -188,7 +188,7 @@ describe("failures of Daytona", () => {
     expect(failure.stack).not.toContain(server.apiKey);
   });
 
-  test("a key that was changed is read again after it was refused, and not before", async () => {
+  test("a changed key is read again after a refusal, and not before", async () => {
     let [key, reads] = ["old", 0];
     const rotating = openBackend(server, {
       apiKey: () => {
@@ -203,14 +203,14 @@ describe("failures of Daytona", () => {
     expect(reads).toBe(before + 1);
   });
 
-  test("stopping one that Daytona has stopped already is done", async () => {
+  test("stopping a sandbox that Daytona has already stopped succeeds", async () => {
     const handle = await backend.acquire(requestFor());
     server.plane.sandboxes[0]?.setState("stopped");
     await handle.stop();
     expect(await handle.ended).toMatchObject({ reason: "destroyed" });
   });
 
-  test("a secret that cannot be had is an error of its own, and probe says so", async () => {
+  test("an unavailable secret is an error of its own, and probe reports it", async () => {
     const absent = new SandboxerError("secret_unavailable", "The secret daytona-api-key is not set.");
     const keyless = openBackend(server, { apiKey: () => Promise.reject(absent) });
     expect(await errorCode(keyless.acquire(requestFor()))).toBe("secret_unavailable");

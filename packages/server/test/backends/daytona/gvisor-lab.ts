@@ -6,7 +6,7 @@ import { DaytonaServer } from "./server/daytona-server.ts";
 
 const PATIENT = { changeTimeoutMs: 60_000, firstPollMs: 20, maxPollMs: 200 } as const;
 
-/** The scripts that the backend runs inside need a real shell, so real sandboxes are behind the test server here. */
+/** The backend's scripts inside need a real shell, so real sandboxes are behind the test server here. */
 export async function openGvisorServer(engine: TestEngine): Promise<{
   readonly server: DaytonaServer;
   readonly open: () => DaytonaBackend;

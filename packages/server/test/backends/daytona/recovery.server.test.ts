@@ -19,7 +19,7 @@ import type { DaytonaServer } from "./server/daytona-server.ts";
 const DOOMED = new URL("doomed-process.ts", import.meta.url).pathname;
 const HOUR_MS = 3_600_000;
 
-/** Servers and others here are processes of their own. */
+/** The servers here are separate processes. */
 describe("the leftovers of dead servers at Daytona", () => {
   let server: DaytonaServer;
   let directory: string;
@@ -46,7 +46,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     return backend;
   }
 
-  /** A process that makes a sandbox and is killed. */
+  /** A process that creates a sandbox and is killed. */
   async function leave(keyed: boolean, owner = "here"): Promise<{ vendorId: string; instanceId: string }> {
     const instanceId = randomUUID();
     const { apiKey, apiUrl, toolboxUrl } = server;
@@ -60,7 +60,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     return { vendorId, instanceId };
   }
 
-  test("its running sandboxes are stopped, not deleted; those of living servers, other owners and no owner keep running", async () => {
+  test("its running sandboxes are stopped, not deleted; those of live servers, other owners and no owner keep running", async () => {
     const living = await openLiving();
     const lived = await vendorIdOf(living.acquire(requestFor()));
     const others = await openBackend(server).acquire(requestFor({ owner: "someone else" }));
@@ -76,7 +76,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     expect(await readdir(join(directory, "instances"))).toHaveLength(1);
   });
 
-  test("a sandbox that a living server took over belongs to it, also if another created it", async () => {
+  test("a sandbox that a live server took over belongs to that server, even if another created it", async () => {
     const { vendorId, instanceId } = await leave(true);
     const living = await openLiving();
     expect(await vendorIdOf(living.tryResume(requestFor()))).toBe(vendorId);
@@ -99,7 +99,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     expect(record(vendorId).labels["sandboxer.owner"]).toBe("there");
   });
 
-  test("a process that died and was forgotten before Daytona had finished is dead all the same", async () => {
+  test("a process that died and was forgotten before Daytona had finished counts as dead", async () => {
     const { vendorId } = await leave(true);
     await recover();
     await expect.poll(() => state(vendorId)).toBe("stopped");
@@ -108,7 +108,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     await expect.poll(() => state(vendorId)).toBe("stopped");
   });
 
-  test("stopped for longer than the idle time: deleted, unless it is another's", async () => {
+  test("a sandbox that was stopped for longer than its idle time is deleted, unless it belongs to another owner", async () => {
     const backend = await openLiving();
     const ids: string[] = [];
     for (const identity of [{}, { idleTtlMs: 3 * HOUR_MS }, { owner: "someone else" }]) {
@@ -122,7 +122,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     expect(states).toEqual(["destroyed", "stopped", "stopped"]);
   });
 
-  test("a sandbox that stops by itself meanwhile, or cannot be changed now, is no failure; an outage is, and forgets nobody", async () => {
+  test("a sandbox that stops by itself or cannot be changed now is no failure; an outage is, and keeps all marks", async () => {
     const { instanceId } = await leave(true);
     server.interfere = ({ path }) => (path.endsWith("/stop") ? { status: 503, json: { message: "away" } } : undefined);
     await expect(recover()).rejects.toMatchObject({ code: "backend_unavailable" });
@@ -131,7 +131,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     expect(await recover()).toEqual([instanceId]);
   });
 
-  test("a server that starts after one that was killed does it, and says that nobody runs the sandbox", async () => {
+  test("a server that starts after a killed one recovers its sandbox, which then has no owner", async () => {
     const dataHome = await temporaryFolder();
     const place = ["--daytona-api-url", server.apiUrl, "--daytona-toolbox-url", server.toolboxUrl];
     const start = (backend: string) =>
@@ -141,7 +141,7 @@ describe("the leftovers of dead servers at Daytona", () => {
         env: { DAYTONA_API_KEY: server.apiKey },
       });
     const http = (of: ServerProcess) => new HttpClient({ httpUrl: of.url.replace(/^ws/, "http") });
-    // Once as the default backend, once beside another, where a record says that there is something to look for.
+    // Once as the default backend, once beside another, where a record shows that there is something to recover.
     for (const backend of ["daytona", "fake"]) {
       const first = await start(backend);
       const { id } = await http(first).create({ backend: "daytona" });
@@ -156,7 +156,7 @@ describe("the leftovers of dead servers at Daytona", () => {
     }
   });
 
-  test("a Daytona that is away keeps no server from starting", async () => {
+  test("an unreachable Daytona does not keep a server from starting", async () => {
     const flags = ["--backend", "daytona", "--daytona-api-url", "http://127.0.0.1:1/api"];
     const away = await ServerProcess.start({ flags, env: { DAYTONA_API_KEY: "key" } });
     expect(away.log).toContain("Sandboxes that earlier servers left at Daytona could not be listed");

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { AcquireRequest, SandboxIdentity, SandboxSpec } from "../../../src/backends/backend.ts";
 
-/** For a sandbox that can be found again, unless told otherwise. */
+/** For a sandbox that can be found again, by default. */
 export function requestFor(
   identity: Partial<SandboxIdentity> | undefined = {},
   spec: Partial<SandboxSpec> = {},

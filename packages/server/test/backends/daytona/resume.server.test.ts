@@ -29,7 +29,7 @@ describe("resuming a sandbox at Daytona", () => {
   };
   const states = () => server.plane.sandboxes.map((sandbox) => sandbox.record.state);
 
-  test("a file of one process is there for the next, whose sandbox is the same", async () => {
+  test("the next process finds the same sandbox with the file of the first", async () => {
     const first = await runProcess(server, "write");
     expect(states()).toEqual(["stopped"]);
     const second = await runProcess(server, "read");
@@ -51,7 +51,7 @@ describe("resuming a sandbox at Daytona", () => {
     expect(states()).toEqual(["destroyed"]);
   });
 
-  test("a sandbox that was stopped for less, or has been running for long, is resumed", async () => {
+  test("a sandbox that was stopped for a shorter time, or has run for long, is resumed", async () => {
     await (await backend.acquire(requestFor())).stop();
     record(0).record.updatedAt = new Date(Date.now() - 9 * MINUTE_MS).toISOString();
     expect(await backend.tryResume(requestFor({ idleTtlMs: 10 * MINUTE_MS }))).toMatchObject({
@@ -62,7 +62,7 @@ describe("resuming a sandbox at Daytona", () => {
     expect(await other.tryResume(requestFor({ idleTtlMs: 10 * MINUTE_MS }))).toMatchObject({ vendorId: record(0).id });
   });
 
-  test("the newest of several stays, the others go, those of other owners are not touched", async () => {
+  test("the newest of several is kept, the others are deleted, those of other owners are not touched", async () => {
     for (const [at, owner] of ["here", "here", "someone else"].entries()) {
       await backend.acquire(requestFor({ owner }));
       record(at).record.createdAt = new Date(Date.now() - (3 - at) * MINUTE_MS).toISOString();
@@ -72,7 +72,7 @@ describe("resuming a sandbox at Daytona", () => {
     expect(states()).toEqual(["destroyed", "started", "started"]);
   });
 
-  test("they are found on whatever page they are", async () => {
+  test("sandboxes are found on any page of the list", async () => {
     server.plane.maxPageSize = 2;
     for (let at = 0; at < 5; at++) {
       await backend.acquire(requestFor());
@@ -90,7 +90,7 @@ describe("resuming a sandbox at Daytona", () => {
     expect(states()).toEqual(["destroyed"]);
   });
 
-  test("a sandbox that is running and does not answer is replaced by the next, or by none", async () => {
+  test("a sandbox that runs but does not answer is replaced by the next one, or by none", async () => {
     await backend.acquire(requestFor());
     await backend.acquire(requestFor());
     record(0).record.createdAt = new Date(Date.now() - MINUTE_MS).toISOString();
@@ -110,7 +110,7 @@ describe("resuming a sandbox at Daytona", () => {
     expect(states()).toEqual(["stopped"]);
   });
 
-  test("a sandbox that is still stopping is waited for and started", async () => {
+  test("a sandbox that is still stopping is awaited and started", async () => {
     await (await backend.acquire(requestFor())).stop();
     record(0).setState("stopping");
     setTimeout(() => record(0).setState("stopped"), 50);
@@ -118,7 +118,7 @@ describe("resuming a sandbox at Daytona", () => {
     expect(states()).toEqual(["started"]);
   });
 
-  test("a state of tomorrow is waited for, and named when nothing comes of it", async () => {
+  test("an unknown state is awaited, and named if it does not change", async () => {
     await (await backend.acquire(requestFor())).stop();
     Object.assign(record(0).record, { state: "hibernating" });
     const hasty = openBackend(server, { timing: { firstPollMs: 5, maxPollMs: 10, changeTimeoutMs: 60 } });

@@ -4,7 +4,7 @@ import { SnapshotClient } from "../../gateway/http/snapshot-client.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 import { openBackend, openServer } from "./lab.ts";
 
-test("a sandbox at Daytona is rewound in place, and one is left there", async () => {
+test("a sandbox at Daytona is rewound in place, and one sandbox is left there", async () => {
   const service = await openServer();
   const backend = openBackend(service);
   onTestFinished(() => backend.close().then(() => service.close()));
@@ -13,7 +13,7 @@ test("a sandbox at Daytona is rewound in place, and one is left there", async ()
   });
 });
 
-test("a service that does not make the copy is heard, and nothing has changed", async () => {
+test("if Daytona does not create the copy, the error is reported and nothing has changed", async () => {
   const service = await openServer();
   const backend = openBackend(service);
   onTestFinished(() => backend.close().then(() => service.close()));

@@ -8,7 +8,7 @@ import { requestFor } from "./requests.ts";
 import type { DaytonaServer } from "./server/daytona-server.ts";
 import type { SeenRequest } from "./server/exchange.ts";
 
-/** The behaviours that the first design of this backend listed for its tests, by the same names. */
+/** The behaviours in the test list of this backend's first design, by the same names. */
 describe("Daytona", () => {
   let server: DaytonaServer;
   let backend: DaytonaBackend;

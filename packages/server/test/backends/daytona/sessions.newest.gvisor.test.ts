@@ -21,7 +21,7 @@ describeGvisor("programs at Daytona", (engine) => {
     await lab.close();
   });
 
-  test("a stream that is cut is resumed without a gap or a repetition", async () => {
+  test("a cut stream is resumed without a gap or a repetition", async () => {
     const process = await start(handle, bash("for i in $(seq 1 40); do echo line $i; sleep 0.05; done"));
     const output = new Follower(process);
     await output.until("line 5\n");
@@ -74,13 +74,13 @@ describeGvisor("programs at Daytona", (engine) => {
     await restored.destroy();
   });
 
-  test("nothing of ours is left inside when programs have been released", async () => {
+  test("nothing of ours is left inside after programs were released", async () => {
     const { process } = await run(handle, bash("echo done"));
     await process.release();
     await eventually(async () => {
       const { stdout, process: looking } = await run(handle, bash("ls -d /tmp/.sandboxer-* | wc -l"));
       await looking.release();
-      // The folder of the command that looks.
+      // The folder of this very command.
       return stdout.trim() === "1";
     }, "the folders of programs gone");
   });

@@ -6,13 +6,13 @@ import { expect, onTestFinished, test } from "vitest";
 import { SIGNAL_ALL } from "../../../src/backends/daytona/interior.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 
-/** Like busybox's, which sees nothing behind an empty byte: a list of variables is one long line of one variable to it. */
+/** Like busybox's, which stops at a NUL byte: it sees only the first variable of an environment. */
 const GREP = `#!/bin/sh
 for each; do [ ! -f "$each" ] || exit 1; done
 command -p grep "$@"
 `;
 
-test("a pause stops what was started, and no other, also where grep ends at the first empty byte", async () => {
+test("a pause stops started programs and no others, even if grep stops at the first NUL byte", async () => {
   const folder = await temporaryFolder();
   const proc = join(folder, "proc");
   const sleepers = ["PATH=/bin\0SANDBOXER_EXEC=key\0", "PATH=/bin\0OTHER=SANDBOXER_EXEC=key\0"].map(async (environ) => {

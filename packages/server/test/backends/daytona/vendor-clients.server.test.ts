@@ -13,8 +13,8 @@ import { openServer } from "./lab.ts";
 import type { DaytonaServer } from "./server/daytona-server.ts";
 
 /**
- * The vendor's own generated clients against the test server: every call that the backend makes, so that the server
- * stays what the API is and does not become what we wish it were.
+ * The vendor's own generated clients against the test server: every call of the backend, so that the server stays true
+ * to the vendor's API.
  */
 describe("the vendor's clients on the test server", () => {
   let server: DaytonaServer;
@@ -45,7 +45,7 @@ describe("the vendor's clients on the test server", () => {
   const current = async () => (await control.sandboxes.getSandbox(made.id)).data;
   const started = () => eventually(async () => (await current()).state === "started", "the start");
 
-  test("a sandbox is made, read by id and by name, and listed by labels with a cursor", async () => {
+  test("a sandbox is created, read by id and by name, and listed by labels with a cursor", async () => {
     expect(made).toMatchObject({
       name: "mine",
       labels: { "sandboxer.key": "k" },
@@ -65,7 +65,7 @@ describe("the vendor's clients on the test server", () => {
     expect(data.nextCursor).toBeNull();
   });
 
-  test("its labels are replaced, all at once", async () => {
+  test("its labels are replaced all at once", async () => {
     const labels = { "sandboxer.key": "k", "sandboxer.instance": "one" };
     expect((await control.sandboxes.replaceLabels(made.id, { labels })).data).toEqual({ labels });
     expect((await current()).labels).toEqual(labels);
@@ -73,7 +73,7 @@ describe("the vendor's clients on the test server", () => {
     expect((await current()).labels).toEqual({ "sandboxer.key": "k" });
   });
 
-  test("it is stopped, started and, on another, deleted", async () => {
+  test("it is stopped, started and deleted", async () => {
     expect((await control.sandboxes.stopSandbox(made.id)).data.state).toBe("stopping");
     await eventually(async () => (await current()).state === "stopped", "the stop");
     expect((await control.sandboxes.startSandbox(made.id)).data.state).toBe("starting");
@@ -83,7 +83,7 @@ describe("the vendor's clients on the test server", () => {
     await expect(control.sandboxes.getSandbox(other.id)).rejects.toMatchObject({ response: { status: 404 } });
   });
 
-  test("a snapshot is taken, read by its name, and a sandbox made from it", async () => {
+  test("a snapshot is taken, read by its name, and a sandbox created from it", async () => {
     const name = `snapshot-${randomUUID()}`;
     expect((await control.sandboxes.createSandboxSnapshot(made.id, { name })).data.id).toBe(made.id);
     expect((await control.snapshots.getSnapshot(name)).data).toMatchObject({ name, state: "active" });
@@ -102,7 +102,7 @@ describe("the vendor's clients on the test server", () => {
     await expect(control.snapshots.getSnapshot(name)).rejects.toMatchObject({ response: { status: 404 } });
   });
 
-  test("files go in and come out, are described, moved and deleted", async () => {
+  test("files are uploaded, downloaded, described, moved and deleted", async () => {
     const { files } = inside;
     await files.createFolder("/workspace/folder", "0755");
     const { data: uploaded } = await files.uploadFile("/workspace/folder/a", new File(["content"], "a"));
@@ -141,7 +141,7 @@ describe("the vendor's clients on the test server", () => {
     await expect(process.getSession(sessionId)).rejects.toMatchObject({ response: { status: 404 } });
   });
 
-  test("a terminal is made, described, resized and deleted", async () => {
+  test("a terminal is created, described, resized and deleted", async () => {
     const { process } = inside;
     const id = randomUUID();
     expect((await process.createPtySession({ id, rows: 24, cols: 80 })).data).toEqual({ sessionId: id });
@@ -151,7 +151,7 @@ describe("the vendor's clients on the test server", () => {
     await expect(process.getPtySession(id)).rejects.toMatchObject({ response: { status: 404 } });
   });
 
-  test("the daemon says where it works and what it uses", async () => {
+  test("the daemon reports its working folder and its usage", async () => {
     expect((await inside.info.getWorkDir()).data).toEqual({ dir: "/workspace" });
     expect((await inside.system.getSystemMetrics()).data.memUsed).toBeGreaterThanOrEqual(0);
   });

@@ -16,8 +16,8 @@ import type { sandboxPageSchema, sandboxSchema, snapshotSchema } from "../../../
 import { describeState, type DaytonaState, phaseOf } from "../../../src/backends/daytona/sandbox-state.ts";
 import type * as toolbox from "../../../src/backends/daytona/toolbox/schemas.ts";
 
-/** The type check fails here when the vendor's answers no longer fit what is read of them. */
-test("the vendor's answers are what the schemas take", () => {
+/** The type check fails here if the vendor's answers no longer match the schemas. */
+test("the schemas match the vendor's answers", () => {
   expectTypeOf<Sandbox>().toExtend<z.input<typeof sandboxSchema>>();
   expectTypeOf<SandboxListItem>().toExtend<z.input<typeof sandboxSchema>>();
   expectTypeOf<ListSandboxesResponse>().toExtend<z.input<typeof sandboxPageSchema>>();
@@ -33,7 +33,7 @@ test("the vendor's answers are what the schemas take", () => {
   expectTypeOf<DaytonaState>().toExtend<SandboxState>();
 });
 
-test("every state that the vendor's client knows has a meaning, and others are on their way to one", () => {
+test("every state of the vendor's client has a phase, and unknown ones count as transitional", () => {
   const known = Object.values(vendor.SandboxState).filter((state) => state !== "11184809");
   expect(known.length).toBeGreaterThan(15);
   for (const state of known) expect(describeState(state)).toBe(`the state "${state}"`);

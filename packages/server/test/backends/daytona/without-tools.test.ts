@@ -6,7 +6,7 @@ import { openBackend, openServer } from "./lab.ts";
 import { requestFor } from "./requests.ts";
 import type { DaytonaServer } from "./server/daytona-server.ts";
 
-/** The sandboxes behind this server have none of the tools that streaming needs, as some images. */
+/** The sandboxes behind this server have no tools for streaming, like some images. */
 describe("an image at Daytona without tools", () => {
   let server: DaytonaServer;
   let backend: DaytonaBackend;
@@ -27,7 +27,7 @@ describe("an image at Daytona without tools", () => {
     expect((await run(handle, ["sleep", "0"])).exit).toMatchObject({ code: 0 });
   });
 
-  test("stdin, signals and pauses are refused with what is lacking", async () => {
+  test("stdin, signals and pauses are refused, with the missing tools", async () => {
     const process = await start(handle, ["sleep", "30"]);
     expect(await errorCode(process.writeStdin(Buffer.from("x")))).toBe("wrong_state");
     expect(await errorCode(process.signal(9, "process"))).toBe("not_supported");
@@ -35,7 +35,7 @@ describe("an image at Daytona without tools", () => {
     expect(await errorCode(handle.connect(80))).toBe("not_supported");
   });
 
-  test("files go through the toolbox alone, which knows no links", async () => {
+  test("files go only through the toolbox, which does not support links", async () => {
     const { files } = handle;
     await files.makeFolder("/workspace/a/b", { parents: true });
     expect(await errorCode(files.makeFolder("/workspace/a"))).toBe("bad_request");

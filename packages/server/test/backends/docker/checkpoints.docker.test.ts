@@ -19,7 +19,7 @@ const NO_RUNSC = "SANDBOXER_TEST_RUNSC names no runsc";
 
 describeDocker("an engine with checkpoints", (shared) => {
   let engine: Awaited<ReturnType<typeof startDockerService>>;
-  // Before those of the lab, which looks at the engine when all is over.
+  // Before those of the lab, which checks the engine at the end.
   beforeAll(async () => {
     engine = await startDockerService({ experimental: true });
     return () => engine.stop();
@@ -29,7 +29,7 @@ describeDocker("an engine with checkpoints", (shared) => {
 
   if (runtime !== undefined) testBackend("docker with runsc", () => openContractBackend(engine.service, { runtime }));
 
-  test("with runc and no CRIU, memory is refused in the engine's own words, and the trial leaves nothing", async (context) => {
+  test("with runc and no CRIU, memory is refused with the engine's own message, and the trial leaves nothing", async (context) => {
     const backend = await lab.open();
     if (backend.capabilities.snapshot === "full") return context.skip("CRIU works on this kernel");
     const { ok, details } = await backend.probe();
@@ -44,14 +44,14 @@ describeDocker("an engine with checkpoints", (shared) => {
     await handle.destroy();
   });
 
-  test("a runtime that keeps files to itself saves no memory either", async (context) => {
+  test("a runtime that hides written files saves no memory either", async (context) => {
     if (shared.runsc === undefined) return context.skip(NO_RUNSC);
     const backend = await lab.open({ runtime: shared.runsc.losing });
     expect((await backend.probe()).details?.["full_snapshots"]).toMatch(/^no: .*keeps files where Docker cannot/);
     expect(await leftovers()).toEqual([]);
   });
 
-  test("over TCP it is all the same: nothing of the engine's machine has to be here", async (context) => {
+  test("checkpoints work over TCP: nothing of the engine's machine has to be local", async (context) => {
     if (runtime === undefined) return context.skip(NO_RUNSC);
     const tcp = await TcpEngine.open(engine.service);
     const backend = await lab.open({ runtime, host: tcp.host });
@@ -61,7 +61,7 @@ describeDocker("an engine with checkpoints", (shared) => {
     tcp.close();
   });
 
-  test("open files and a network are saved too; others can take the copy over, and it starts fresh after a stop", async (context) => {
+  test("open files and a network are saved too; others can take over the copy, and it starts fresh after a stop", async (context) => {
     if (runtime === undefined) return context.skip(NO_RUNSC);
     const { network } = engine.service;
     const [first, second] = [await lab.open({ runtime, network }), await lab.open({ runtime, network })];
@@ -117,13 +117,13 @@ describeDocker("an engine with checkpoints", (shared) => {
     await elsewhere.close();
     expect(await leftovers()).toEqual([]);
 
-    // The engine finds out what nobody can know before.
+    // Only the engine can find this out.
     const garbage = members.map((member) => (member.name.endsWith("/checkpoint.img") ? { ...member, path } : member));
     expect(await load({ members: garbage })).toBe("image_incompatible");
     expect(await leftovers()).toEqual([]);
   });
 
-  test("a server saves a sandbox to its store and brings it back with what runs in it", async (context) => {
+  test("a server saves a sandbox to its store and restores it with its processes", async (context) => {
     if (runtime === undefined) return context.skip(NO_RUNSC);
     const { host, image } = engine.service;
     const flags = ["--backend", "docker", "--docker-host", host, "--docker-image", image, "--docker-mounts", "/usr"];
@@ -146,7 +146,7 @@ describeDocker("an engine with checkpoints", (shared) => {
     expect(await server.stop()).toBe(0);
   });
 
-  /** Containers, and images that a snapshot or a trial needed. */
+  /** Containers, and images of snapshots or trials. */
   async function leftovers(): Promise<string[]> {
     return [
       ...(await lab.containers()),

@@ -9,7 +9,7 @@ import { DockerLab } from "./support/docker-lab.ts";
 
 const MIB = 1024 * 1024;
 const EAGAIN = 11;
-/** Forks until it may not, says why, and ends with all of it. */
+/** Forks until it is refused, prints why, and ends with all children. */
 const FORKS = `
 import os, time
 try:
@@ -31,7 +31,7 @@ describeDocker("the parts of a container", (service) => {
   });
   const out = async (code: string, inside = handle): Promise<string> => (await run(inside, bash(code))).stdout.trim();
 
-  test("code inside is the user 1000 without capabilities, network, and any way to the agent", async () => {
+  test("code inside is the user 1000 without capabilities, network, or access to the agent", async () => {
     expect(await out("id -u; id -g; id -G; pwd; echo $HOME")).toBe("1000\n1000\n1000\n/workspace\n/workspace");
     const status = await out("grep -E 'Cap(Inh|Prm|Eff|Amb)|NoNewPrivs' /proc/self/status");
     expect(status.match(/0{16}/g)).toHaveLength(4);
@@ -45,7 +45,7 @@ describeDocker("the parts of a container", (service) => {
     await handle.ping();
   });
 
-  test("code inside may be another user, and root only where that is allowed", async () => {
+  test("code inside may be another user, and root only if the server allows it", async () => {
     const as = async (user: string, inside = handle): Promise<string> =>
       (await run(inside, bash("id -u; id -g; grep CapEff /proc/self/status"), { user })).stdout;
     expect(await as("4242:77")).toMatch(/^4242\n77\nCapEff:\t0{16}\n$/);
@@ -59,7 +59,7 @@ describeDocker("the parts of a container", (service) => {
     await own.destroy();
   });
 
-  test("PID 1 is given no variables; those of the sandbox are for its programs", async () => {
+  test("PID 1 gets no variables; those of the sandbox are for its programs", async () => {
     const own = await backend.acquire(newRequest({ env: { API_TOKEN: "hunter2" } }));
     expect(await out("echo $API_TOKEN", own)).toBe("hunter2");
     const [container = ""] = await lab.containers(`label=sandboxer.sandbox-id=${own.sandboxId}`);
@@ -68,11 +68,11 @@ describeDocker("the parts of a container", (service) => {
     await own.destroy();
   });
 
-  test("code inside writes into the root folder", async () => {
+  test("code inside can write to the root folder", async () => {
     expect(await out("echo hello > /test.txt; cat /test.txt")).toBe("hello");
   });
 
-  test("the container's labels say whose it is", async () => {
+  test("the container's labels name its owner", async () => {
     const request = { ...newRequest(), identity: { key: "k", specHash: "h", owner: lab.directory, idleTtlMs: 5 } };
     const labelled = await backend.acquire(request);
     const [container = ""] = await lab.containersOf("k");
@@ -89,7 +89,7 @@ describeDocker("the parts of a container", (service) => {
     await labelled.destroy();
   });
 
-  test("limits hold: too much memory ends the process, too many processes are refused", async () => {
+  test("limits are enforced: too much memory ends the process, too many processes are refused", async () => {
     const limited = await backend.acquire(
       newRequest({ resources: { memoryBytes: 64 * MIB, processes: 20, cpus: 0.5, fileBytes: MIB } }),
     );
@@ -105,14 +105,14 @@ describeDocker("the parts of a container", (service) => {
     expect(await errorCode(backend.acquire(newRequest({ resources: { memoryBytes: MIB } })))).toBe("bad_request");
   });
 
-  test("a disk limit that the storage cannot hold is refused, and nothing is left", async () => {
+  test("a disk limit that the storage driver does not support is refused, and nothing is left", async () => {
     const before = await lab.containers();
     const asked = backend.acquire(newRequest({ resources: { diskBytes: 100 * MIB } }));
     expect(await errorCode(asked)).toBe("not_supported");
     expect(await lab.containers()).toEqual(before);
   });
 
-  test("only what the operator allows can be mounted, and written only where he says so", async () => {
+  test("only paths that the operator allows can be mounted, and written only if he allows it", async () => {
     const folder = await lab.folder();
     await mkdir(join(folder, "shared", "below"), { recursive: true });
     await chmod(folder, 0o755);
@@ -149,8 +149,8 @@ describeDocker("the parts of a container", (service) => {
     await Promise.all([readOnly.destroy(), writable.destroy()]);
   });
 
-  test("a sandbox with a network has the operator's network, where he allows one", async () => {
-    // Without one, the server's proxy is the only way out.
+  test("a sandbox with a network gets the operator's network, if there is one", async () => {
+    // Otherwise the server's proxy is the only way out.
     for (const without of [backend, await lab.open({ network: "no-such-network" })]) {
       const proxied = await without.acquire(newRequest({ network: "open" }));
       expect(await out("ls /sys/class/net", proxied)).toBe("lo");
@@ -173,7 +173,7 @@ describeDocker("the parts of a container", (service) => {
     expect(await lab.containers()).toEqual(before);
   });
 
-  test("measures grow with what is used", async () => {
+  test("usage figures grow with use", async () => {
     const used = await backend.acquire(newRequest());
     const before = await used.stats();
     await run(used, bash("head -c 20M /dev/zero > /workspace/used; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"));
@@ -205,7 +205,7 @@ describeDocker("the parts of a container", (service) => {
     const full = await backend.acquire(newRequest({ resources: { memoryBytes: 16 * MIB } }));
     let over = false;
     void full.ended.then(() => (over = true));
-    // What lies in shared memory stays when its writer is killed, until the agent is all that is left to kill.
+    // Shared memory stays when its writer is killed, until only the agent is left to kill.
     await eventually(async () => {
       await run(full, bash("exec head -c 60M /dev/zero > /dev/shm/$$")).catch(() => {});
       return over;
@@ -214,7 +214,7 @@ describeDocker("the parts of a container", (service) => {
     await full.destroy();
   });
 
-  test("files that a user has written are the user's after a stop, and /tmp stays too", async () => {
+  test("files of a user keep their owner after a stop, and /tmp is kept too", async () => {
     const request = newRequest();
     const first = await backend.acquire(request);
     await run(first, bash("echo a > a; chmod 640 a; echo t > /tmp/t; ln -s a l"));

@@ -20,7 +20,7 @@ function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   return pieces;
 }
 
-test("streams come apart as they were put together, in whatever pieces they arrive", async () => {
+test("streams are separated again, in whatever pieces they arrive", async () => {
   const piece = fc.record({ stream: fc.constantFrom(1, 2), data: fc.uint8Array({ maxLength: 40 }) });
   await fc.assert(
     fc.asyncProperty(fc.array(piece), fc.array(fc.integer({ min: 0, max: 20 })), async (pieces, sizes) => {
@@ -35,7 +35,7 @@ test("streams come apart as they were put together, in whatever pieces they arri
   );
 });
 
-test("stderr is kept by its end only", () => {
+test("only the end of stderr is kept", () => {
   const demultiplexer = new Demultiplexer();
   demultiplexer.write(framed(2, Buffer.from("x".repeat(20_000))));
   demultiplexer.write(framed(2, Buffer.from("last words")));
@@ -43,7 +43,7 @@ test("stderr is kept by its end only", () => {
   expect(demultiplexer.lastWords.endsWith("xxlast words")).toBe(true);
 });
 
-test("a header that is none ends the stream", async () => {
+test("an invalid header ends the stream", async () => {
   const demultiplexer = new Demultiplexer();
   const failed = once(demultiplexer, "error");
   demultiplexer.stdout.on("error", () => {});

@@ -41,7 +41,7 @@ const says = (status: number, body: unknown): RequestListener => {
   };
 };
 
-test("an older engine is asked in its own version of the API", async () => {
+test("an older engine gets requests in its own version of the API", async () => {
   answer = says(200, []);
   await engine.listContainers(["a=b"]);
   expect(paths).toEqual([
@@ -66,7 +66,7 @@ test.each([
   await expect(engine.start("id")).rejects.toThrow(message);
 });
 
-test("a container that could not be frozen in time is paused at a later try; another refusal is one at once", async () => {
+test("a container that could not be frozen in time is paused at a later attempt; another refusal is final", async () => {
   const unable = says(500, {
     message: "cannot pause container id: OCI runtime pause failed: unable to freeze: unknown",
   });
@@ -78,7 +78,7 @@ test("a container that could not be frozen in time is paused at a later try; ano
   expect(paths).toHaveLength(5);
 });
 
-test("a missing object is undefined, or no error", async () => {
+test("a missing object is undefined, or not an error", async () => {
   answer = says(404, { message: "No such container: id" });
   expect(await engine.container("id")).toBeUndefined();
   expect(await engine.image("name")).toBeUndefined();
@@ -87,7 +87,7 @@ test("a missing object is undefined, or no error", async () => {
   await engine.removeImage("name");
 });
 
-test.each(["<html>hello</html>", "[1]", "{}", ""])("an answer of %j is not taken for the engine's", async (body) => {
+test.each(["<html>hello</html>", "[1]", "{}", ""])("an answer of %j is not accepted as the engine's", async (body) => {
   answer = says(200, body);
   await expect(engine.info()).rejects.toMatchObject({
     code: "backend_unavailable",
@@ -95,7 +95,7 @@ test.each(["<html>hello</html>", "[1]", "{}", ""])("an answer of %j is not taken
   });
 });
 
-test("an answer without an end is not read into memory", async () => {
+test("an endless answer is not read into memory", async () => {
   answer = (_, response) =>
     void Readable.from(endless())
       .on("error", () => {})
@@ -110,7 +110,7 @@ test("errors in the middle of a long answer count", async () => {
   await expect(engine.loadImage(Readable.from(["tar"]))).resolves.toBeUndefined();
 });
 
-test("an attach that is refused says why, and one that is called off stops", async () => {
+test("a refused attach reports the reason, and a cancelled one stops", async () => {
   answer = says(409, { message: "container is paused" });
   await expect(engine.attach("id")).rejects.toThrow("container is paused");
   answer = () => {};
@@ -120,7 +120,7 @@ test("an attach that is refused says why, and one that is called off stops", asy
   await expect(waiting).rejects.toThrow("called off");
 });
 
-test("an engine that is missing, or may not be used, is an error with the next step", async () => {
+test("a missing or forbidden engine is an error with the next step", async () => {
   const nowhere = new DockerEngine(`unix://${join(folder, "nobody.sock")}`);
   await expect(nowhere.info()).rejects.toMatchObject({
     code: "backend_unavailable",

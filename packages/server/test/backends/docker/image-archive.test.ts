@@ -28,7 +28,7 @@ const annotated = (name: string) =>
 const check = async (...files: readonly (readonly [string, unknown])[]): Promise<void> =>
   checkImageArchive(await archiveOf(files), NAME);
 
-test("an archive with the expected name alone is taken", async () => {
+test("an archive with only the expected name is accepted", async () => {
   await expect(check(manifest(NAME))).resolves.toBe(undefined);
   await expect(check(annotated(`docker.io/library/${NAME}`), manifest(NAME))).resolves.toBe(undefined);
 });
@@ -43,7 +43,7 @@ test("an archive that would move other names is refused", async () => {
   await expect(check()).rejects.toMatchObject(damaged);
 });
 
-test("a file that is no archive, or is cut off, is damaged", async () => {
+test("a file that is not an archive, or is truncated, is damaged", async () => {
   const damaged = { code: "image_damaged" };
   await expect(check(["manifest.json", "{"])).rejects.toMatchObject(damaged);
   await expect(check(["manifest.json", { not: "a list" }])).rejects.toMatchObject(damaged);

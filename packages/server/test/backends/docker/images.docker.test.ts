@@ -40,7 +40,7 @@ describeDocker("images", (service) => {
     await copyFile(join(folder, "images", "small.tar"), join(folder, "elsewhere.tar"));
   });
 
-  test("an archive is imported once, and its sandboxes need nothing of this machine", async () => {
+  test("an archive is imported once, and its sandboxes need no files of this machine", async () => {
     const backend = await lab.open({ imageDirectories: [join(folder, "images")] });
     const image = `tar:${join(folder, "images", "small.tar")}`;
     const [first, second] = await Promise.all([
@@ -54,7 +54,7 @@ describeDocker("images", (service) => {
     expect((await lab.docker("images", "-q", "sandboxer-import")).split("\n")).toHaveLength(1);
   });
 
-  test("an archive elsewhere on the server is refused, unless the operator named it", async () => {
+  test("an archive in another folder is refused, unless the operator configured it", async () => {
     const image = `tar:${join(folder, "elsewhere.tar")}`;
     const backend = await lab.open({ imageDirectories: [join(folder, "images")] });
     expect(await errorCode(backend.acquire(newRequest({ image, ...NO_MOUNTS })))).toBe("permission_denied");
@@ -62,7 +62,7 @@ describeDocker("images", (service) => {
     await (await trusting.acquire(newRequest(NO_MOUNTS))).destroy();
   });
 
-  test("an image that is nowhere is an error that says what to do; so is a name that is none", async () => {
+  test("a missing image or an invalid name is an error with the next step", async () => {
     const backend = await lab.open();
     const missing = backend.acquire(newRequest({ image: "docker:sandboxer.invalid/no-such-image:1" }));
     await expect(missing).rejects.toMatchObject({ code: "bad_request", hint: expect.stringContaining("docker load") });

@@ -21,7 +21,7 @@ describeDocker("the leftovers of dead servers", (service) => {
   const recover = (fate: Fate = "free") =>
     recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory }, async () => fate);
 
-  test("its running sandboxes are stopped, not removed; those of living servers keep running", async () => {
+  test("its running sandboxes are stopped, not removed; those of live servers keep running", async () => {
     const living = await lab.open();
     const handle = await living.acquire(newRequest());
     const key = randomUUID();
@@ -34,7 +34,7 @@ describeDocker("the leftovers of dead servers", (service) => {
     const resumed = await living.tryResume(keyed(key, lab.directory));
     expect(await readText(resumed!, "/workspace/marker")).toBe("left");
 
-    // It is the living server's now, whoever made it.
+    // It belongs to the live server now.
     expect(await recover()).toEqual([]);
     await resumed!.ping();
     await resumed!.destroy();
@@ -55,7 +55,7 @@ describeDocker("the leftovers of dead servers", (service) => {
     await lab.docker("rm", "--force", ofOther);
   });
 
-  test("half-made containers, expired ones and images of saves that were cut off go; what is another's stays", async () => {
+  test("half-created and expired containers and images of interrupted saves are removed; those of others stay", async () => {
     const key = randomUUID();
     await runProcess({ service, directory: lab.directory, key, end: "stay" });
     const [running = ""] = await lab.containersOf(key);
@@ -91,7 +91,7 @@ describeDocker("the leftovers of dead servers", (service) => {
     await lab.docker("rm", ofAnotherOwner, running);
   });
 
-  test("a server that is killed at any moment leaves what the next one can put in order", async () => {
+  test("the next server cleans up after one that was killed at any moment", async () => {
     const instances = (): Promise<string[]> => readdir(join(lab.directory, "instances"));
     const living = await instances();
     for (let round = 0; round < 8; round++) {
@@ -103,7 +103,7 @@ describeDocker("the leftovers of dead servers", (service) => {
       child.kill("SIGKILL");
       await exited;
     }
-    // What was asked for in the last moment may come to be after the first look.
+    // The engine may finish a last request after the first check.
     const settled = async (): Promise<boolean> => {
       await recover();
       const unsettled = await lab.containers("status=created", "status=running", "status=paused");

@@ -15,7 +15,7 @@ describeDocker("the rules of resuming", (service) => {
   const lab = new DockerLab(service);
   const request = (key: string, identity = {}) => keyed(key, lab.directory, identity);
 
-  test("stopped for longer than the idle time counts as expired, and is removed", async () => {
+  test("a sandbox that was stopped for longer than its idle time is removed", async () => {
     const [key, backend] = [randomUUID(), await lab.open()];
     await (await backend.acquire(request(key))).stop();
     expect(await lab.containersOf(key)).toHaveLength(1);
@@ -23,7 +23,7 @@ describeDocker("the rules of resuming", (service) => {
     expect(await lab.containersOf(key)).toEqual([]);
   });
 
-  test("the newest of several wins, and the others go", async () => {
+  test("the newest of several is kept, and the others are removed", async () => {
     const [key, backend] = [randomUUID(), await lab.open()];
     for (const content of ["oldest", "middle", "newest"]) {
       const handle = await backend.acquire(request(key));
@@ -38,7 +38,7 @@ describeDocker("the rules of resuming", (service) => {
     expect(await lab.containersOf(key)).toEqual([]);
   });
 
-  test("a sandbox whose agent hangs is started again with its files; one that cannot answer is removed", async () => {
+  test("a sandbox whose agent hangs is restarted with its files; one that cannot answer is removed", async () => {
     const [key, backend] = [randomUUID(), await lab.open()];
     const handle = await backend.acquire(request(key));
     await handle.files.write("/workspace/marker", Buffer.from("kept"));
@@ -81,7 +81,7 @@ describeDocker("the rules of resuming", (service) => {
     expect(await backend.tryResume(wanted)).toBeUndefined();
   });
 
-  test("a server that is replaced knows it, and does not take the sandbox along when it ends", async () => {
+  test("a replaced server notices it, and does not end the sandbox when it ends", async () => {
     const [key, backend] = [randomUUID(), await lab.open()];
     const handle = await backend.acquire(request(key));
     const process = await start(handle, counter("/workspace/count"), { key: "counter" });
@@ -98,7 +98,7 @@ describeDocker("the rules of resuming", (service) => {
     await resumed!.destroy();
   });
 
-  test("a request that was cut off in the middle does no harm", async () => {
+  test("an interrupted request does no harm", async () => {
     const [key, backend] = [randomUUID(), await lab.open()];
     const handle = await backend.acquire(request(key));
     await start(handle, counter("/workspace/count"), { key: "counter" });

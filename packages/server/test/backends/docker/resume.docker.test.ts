@@ -8,7 +8,7 @@ describeDocker("resume across processes", (service) => {
   const lab = new DockerLab(service);
   const order = (key: string) => ({ service, directory: lab.directory, key });
 
-  test("files that one process wrote before it stopped in order, the next one reads", async () => {
+  test("the next process reads files that the first wrote before its orderly stop", async () => {
     const key = randomUUID();
     const first = await runProcess({ ...order(key), write: "from the first", end: "close" });
     expect(first).toMatchObject({ tier: "fresh", marker: null });
@@ -36,7 +36,7 @@ describeDocker("resume across processes", (service) => {
     expect(await lab.containersOf(key)).toEqual([container]);
   });
 
-  test("a server that is killed while its sandbox is frozen leaves one that keeps running", async () => {
+  test("a sandbox that was frozen when its server was killed continues on the next one", async () => {
     const key = randomUUID();
     await runProcess({ ...order(key), write: "paused", start: "sleep 300", pause: true, end: "stay" });
     const [container = ""] = await lab.containersOf(key);
@@ -45,7 +45,7 @@ describeDocker("resume across processes", (service) => {
     expect(next).toMatchObject({ tier: "resumed", marker: "paused", processes: ["work"] });
   });
 
-  test("another spec is another sandbox, and the old one goes", async () => {
+  test("another spec creates another sandbox, and the old one is removed", async () => {
     const key = randomUUID();
     await runProcess({ ...order(key), write: "old", end: "close" });
     const [old = ""] = await lab.containersOf(key);

@@ -11,7 +11,7 @@ describeDocker("the runtime runsc", (service) => {
   const lab = new DockerLab(service);
   const missing = "SANDBOXER_TEST_RUNSC names no runsc";
 
-  test("the same agent serves commands, terminals and files in gVisor, and files are there after a stop", async (context) => {
+  test("the same agent serves commands, terminals and files in gVisor, and files survive a stop", async (context) => {
     if (service.runsc === undefined) return context.skip(missing);
     const backend = await lab.open({ runtime: service.runsc.keeping });
     expect((await backend.probe()).details).toMatchObject({ runtime: service.runsc.keeping });
@@ -55,7 +55,7 @@ describeDocker("the runtime runsc", (service) => {
     await joined!.destroy();
   });
 
-  test("a frozen sandbox that takes no signal is ended all the same, by its server and by the next", async (context) => {
+  test("a frozen sandbox that accepts no signal can still be ended, by its server and by the next", async (context) => {
     if (service.runsc === undefined) return context.skip(missing);
     const backend = await lab.open({ runtime: service.runsc.keeping });
     const [destroyed, left] = [await backend.acquire(newRequest()), await backend.acquire(newRequest())];
@@ -70,7 +70,7 @@ describeDocker("the runtime runsc", (service) => {
     await lab.docker("rm", container);
   });
 
-  test("a runtime that keeps files to itself is refused with the setting that it lacks, and nothing is left", async (context) => {
+  test("a runtime that hides written files is refused with the missing setting, and nothing is left", async (context) => {
     if (service.runsc === undefined) return context.skip(missing);
     const backend = await lab.open({ runtime: service.runsc.losing });
     const asked = backend.acquire(newRequest());
@@ -81,7 +81,7 @@ describeDocker("the runtime runsc", (service) => {
     expect(await lab.containers()).toEqual([]);
   });
 
-  test("a runtime that the engine does not have is said", async () => {
+  test("a missing runtime is reported", async () => {
     const backend = await lab.open({ runtime: "no-such-runtime" });
     expect(await backend.probe()).toMatchObject({ ok: false, summary: expect.stringContaining("no-such-runtime") });
     const asked = backend.acquire(newRequest());

@@ -20,7 +20,7 @@ describeDocker("snapshots", (service) => {
     backend = await lab.open();
   });
 
-  test("a save leaves no image with the engine, and a sandbox from it takes its image along when it goes", async () => {
+  test("a save leaves no image at the engine, and a restored sandbox removes its image when it is deleted", async () => {
     const handle = await backend.acquire(keyed("saved", lab.directory));
     await run(handle, bash("head -c 3M /dev/urandom > large; md5sum large > sum"));
     const snapshot = await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true });
@@ -36,7 +36,7 @@ describeDocker("snapshots", (service) => {
     const [image = ""] = await lab.snapshotImages();
     const [{ Config: config }] = JSON.parse(await lab.docker("image", "inspect", image)) as [{ Config: object }];
     expect(config).toMatchObject({ Env: ["SANDBOXER_RESYNC="] });
-    // A copy is nobody's by the key of the one that was saved.
+    // A copy is not found by the key of the saved sandbox.
     expect(await lab.containersOf("saved")).toHaveLength(1);
     expect((await run(first, bash("md5sum -c sum"))).exit.code).toBe(0);
     await first.destroy();
@@ -50,9 +50,9 @@ describeDocker("snapshots", (service) => {
     expect(await lab.snapshotImages()).toEqual([]);
   });
 
-  test("a save is a stream: it needs less memory here than it has bytes", async () => {
+  test("a save is streamed: it needs less memory here than its size", async () => {
     const handle = await backend.acquire(newRequest());
-    // What a stream needs is about 70 MiB, of however many: a third of these bytes on top of it would show.
+    // A stream needs about 70 MiB, whatever its size: a third of these bytes on top of it would show.
     await run(handle, bash("truncate -s 240M large"));
     const before = process.memoryUsage.rss();
     const snapshot = await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true });
@@ -80,7 +80,7 @@ describeDocker("snapshots", (service) => {
     await handle.destroy();
   });
 
-  test("files can be read while nothing changes them, also of one that is paused, which it is afterwards", async () => {
+  test("files can be read while processes are frozen, also in a paused sandbox, which stays paused", async () => {
     const handle = await backend.acquire(newRequest());
     await start(handle, counter("/workspace/count"));
     await countAbove(handle, "/workspace/count", 2);
@@ -101,7 +101,7 @@ describeDocker("snapshots", (service) => {
     await handle.destroy();
   });
 
-  test("an engine whose checkpoints are off saves no memory, says how to turn them on, and asking changes nothing", async () => {
+  test("an engine with checkpoints turned off saves no memory, names the setting, and is not changed", async () => {
     const handle = await backend.acquire(newRequest());
     const into = await lab.folder();
     expect(backend.capabilities.snapshot).toBe("filesystem");
@@ -158,7 +158,7 @@ describeDocker("snapshots", (service) => {
     expect(await lab.containers("status=running")).toEqual([]);
   });
 
-  test(`nothing of ${service.image} is lost by a save while it is written to`, async () => {
+  test(`a save during writes loses nothing of ${service.image}`, async () => {
     const handle = await backend.acquire(newRequest());
     const writer = await start(handle, bash("i=0; while true; do i=$((i+1)); echo $i >> log; done"));
     await countLines(100);

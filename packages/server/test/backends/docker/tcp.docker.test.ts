@@ -13,7 +13,7 @@ describeDocker("an engine over TCP", (service) => {
   });
   afterAll(() => engine.close());
 
-  test("it is all the same, and a connection that is lost costs no container", async () => {
+  test("everything works over TCP, and a lost connection costs no container", async () => {
     const backend = await lab.open({ host: engine.host });
     const request = newRequest();
     const handle = await backend.acquire(request);

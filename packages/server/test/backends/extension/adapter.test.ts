@@ -21,7 +21,7 @@ function requestFor(spec: Partial<SandboxSpec> = {}): AcquireRequest {
   return { sandboxId: randomUUID(), spec: { env: {}, resources: {}, network: "none", ...spec } };
 }
 
-/** The three hooks, and a list of what was called. */
+/** The three hooks, and a list of the calls. */
 function minimal(hooks: Partial<SandboxExtension> = {}): SandboxExtension & { calls: string[] } {
   const calls: string[] = [];
   const note = (name: string) => async () => {
@@ -41,7 +41,7 @@ function minimal(hooks: Partial<SandboxExtension> = {}): SandboxExtension & { ca
   };
 }
 
-test("three hooks make a backend; what has no hook is refused before anything happens", async () => {
+test("three hooks make a backend; calls without a hook are refused before anything happens", async () => {
   const extension = minimal();
   const backend = new ExtensionBackend(extension);
   expect(backend.capabilities).toEqual({
@@ -96,7 +96,7 @@ test("a sandbox that does not become ready is torn down; if that fails too, both
   });
 });
 
-test("handles are kept in a folder: another server finds the sandbox, until it is destroyed", async () => {
+test("handles are kept in a folder: another server finds the sandbox, until it is deleted", async () => {
   const open = (extension = minimal()): ExtensionBackend =>
     new ExtensionBackend(extension, { handlesDirectory: folder });
   const request = requestFor();
@@ -119,7 +119,7 @@ test("handles are kept in a folder: another server finds the sandbox, until it i
   expect(await readdir(folder)).toEqual([]);
 });
 
-test("an end that the extension tells of is an end for everyone", async () => {
+test("an end that the extension reports is an end for everyone", async () => {
   const ending = Promise.withResolvers<{ reason: "out_of_memory"; message: string }>();
   const backend = new ExtensionBackend(minimal({ waitEnd: () => ending.promise }));
   const handle = await backend.acquire(requestFor());
@@ -136,7 +136,7 @@ test("any error of a price query names the extension that failed", async () => {
   });
 });
 
-test("the stub: records for snapshots, fresh endpoints, prices from the placement", async () => {
+test("the stub has records for snapshots, fresh endpoints, and prices from the placement", async () => {
   const extension = new SaasStubExtension();
   const backend = new ExtensionBackend(extension);
   expect(backend.capabilities).toMatchObject({ snapshot: "metadata", filesystemSnapshot: false, files: false });

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(scratch, { recursive: true, force: true }));
 
-test("the documentation shows the example as it is", async () => {
+test("the documentation shows the unchanged example", async () => {
   const page = await readFile(join(REPOSITORY, "docs/guides/extension.md"), "utf8");
   for (const [name, language] of [
     ["folder-extension.ts", "ts"],

@@ -44,14 +44,14 @@ test("a path and a package are loaded, in the order of the manifest, with their 
   expect(extensions.get("two")?.name).toBe("two");
 });
 
-test("a package.json may hold the manifest", async () => {
+test("a package.json may contain the manifest", async () => {
   await file("one.mjs", `export default () => ({ name: "one", ${HOOKS} });`);
   const entry = { name: "one", module: "./one.mjs" };
   const path = await file("package.json", JSON.stringify({ name: "x", sandboxer: { extensions: [entry] } }));
   expect([...(await loadExtensions(path)).keys()]).toEqual(["one"]);
 });
 
-test("mistakes in a manifest are reported with its file", async () => {
+test("errors in a manifest name its file", async () => {
   const missing = join(folder, "missing.yaml");
   expect(await complaint(missing)).toContain(`${missing} cannot be read`);
   const broken = await file("broken.yaml", "extensions: [");
@@ -68,14 +68,14 @@ test("mistakes in a manifest are reported with its file", async () => {
   }
 });
 
-test("a name that comes twice, or that a backend has already, is refused", async () => {
+test("a duplicate name, or that of a backend, is refused", async () => {
   await file("one.mjs", `export default () => ({ name: "one", ${HOOKS} });`);
   const entry = { name: "one", module: "./one.mjs" };
   expect(await complaint(await manifestOf(entry, entry))).toContain("names the extension one twice");
   expect(await complaint(await manifestOf(entry), new Set(["one"]))).toContain("already the name of a backend");
 });
 
-test("a module that is missing, throws, or makes something else is reported with its file", async () => {
+test("a module that is missing, throws, or returns something else is reported with its file", async () => {
   const at = (module: string): Promise<string> => manifestOf({ name: "one", module });
   expect(await complaint(await at("./none.mjs"))).toContain(join(folder, "none.mjs"));
   expect(await complaint(await at("no-such-package-here"))).toContain("npm install no-such-package-here");

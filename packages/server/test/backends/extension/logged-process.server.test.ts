@@ -7,7 +7,7 @@ import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 const MIB = 1 << 20;
 const PIECES = 160;
 
-/** One that has ended, while something that it has left behind goes on printing: each MiB has its number all over. */
+/** A process that has ended while a child keeps printing: each MiB is filled with its number. */
 function endedButPrinting() {
   let printed = 0;
   const pieces = function* () {

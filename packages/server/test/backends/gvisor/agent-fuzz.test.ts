@@ -25,7 +25,7 @@ test.each<[string, Buffer]>([
   expect(agent.input.destroyed && agent.output.destroyed).toBe(true);
 });
 
-test("a request that is too large for a frame is the caller's error, and harms nobody", async () => {
+test("a request that is too large for a frame is the caller's error, and affects nobody else", async () => {
   const agent = new HostileAgent();
   await expect(agent.client.exec({ key: "k", argv: ["x".repeat(2 << 20)] })).rejects.toMatchObject({
     code: "too_large",
@@ -33,7 +33,7 @@ test("a request that is too large for a frame is the caller's error, and harms n
   expect(agent.failures).toEqual([]);
 });
 
-test("output beyond the window, or in pieces without end, ends the connection and fills no memory", async () => {
+test("output beyond the window, or in endless pieces, ends the connection and fills no memory", async () => {
   const agent = new HostileAgent();
   const starting = agent.client.exec({ key: "k", argv: ["x"] });
   agent.output.write(encodeFrame(Reply.ok, 1, new PayloadWriter().u32(7).u32(70).u8(0).finish()));

@@ -20,14 +20,14 @@ describeGvisor("the memory of all sandboxes together", (engine) => {
     return Number(await readFile(file, "utf8"));
   }
 
-  test("is held to its limit, whatever each of them may have", async (context) => {
+  test("is limited, whatever each sandbox may use", async (context) => {
     if ((await detectCgroups()) === "none") return context.skip("cgroups cannot be written here");
     const handles = await Promise.all([fixture.acquire(), fixture.acquire()]);
     expect(await figure("memory.limit_in_bytes", "memory.max")).toBe(ALL_BYTES);
     const ends = handles.map((handle) => Promise.race([errorCode(run(handle, MUCH)), handle.ended]));
     await Promise.race(ends);
     expect(await figure("memory.max_usage_in_bytes", "memory.peak")).toBeLessThanOrEqual(ALL_BYTES + MIB);
-    // Which of them the kernel ends is its own choice; the engine of 2024 may lose both.
+    // The kernel chooses which one it ends; the engine of 2024 may lose both.
     await Promise.all(handles.map((handle) => handle.destroy()));
   });
 

@@ -11,7 +11,7 @@ const AT_ONCE = 100;
 const PERIOD_US = 100_000;
 
 describeGvisor("the cgroup of a sandbox", () => {
-  test("has the share of the CPU that was asked for, however many are made at once", async (context) => {
+  test("has the requested share of the CPU, however many are created at once", async (context) => {
     const version = await detectCgroups();
     if (version === "none") return context.skip("cgroups cannot be written here");
     const parent = `/sandboxer-test-${randomUUID()}`;

@@ -2,7 +2,7 @@ import { testBackend } from "../backend-contract.ts";
 import { describeGvisor } from "./support/describe-gvisor.ts";
 import { openGvisor } from "./support/open-backend.ts";
 
-/** They doze as often as they can: it must not show. */
+/** They doze as often as possible: nobody must notice. */
 const DOZE_AFTER_MS = 1;
 
 describeGvisor("the contract", (engine) =>

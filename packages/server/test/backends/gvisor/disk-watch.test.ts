@@ -5,7 +5,7 @@ const MIB = 1024 * 1024;
 const LIMIT_BYTES = 100 * MIB;
 const LONG_MS = 5_000;
 
-/** A writable layer of a size that a test sets, and how often it was looked at and cleared. */
+/** A writable layer of a given size, with counts of its checks and clears. */
 class Disk {
   usedBytes = 0;
   looks = 0;
@@ -20,7 +20,7 @@ class Disk {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test("nothing is looked at during a rest, and all of it afterwards", async () => {
+test("nothing is checked during a rest, and checks continue afterwards", async () => {
   const disk = new Disk();
   disk.watch.start();
   await vi.advanceTimersByTimeAsync(LONG_MS);
@@ -35,11 +35,11 @@ test("nothing is looked at during a rest, and all of it afterwards", async () =>
   expect(disk.kills).toBe(1);
 });
 
-test("usage that was over the limit before a rest and did not grow is left alone after it", async () => {
+test("usage above the limit that did not grow during a rest is left alone", async () => {
   const disk = new Disk();
   disk.usedBytes = LIMIT_BYTES + 50 * MIB;
   disk.watch.start();
-  // It looks again a moment after it has killed.
+  // It checks again a moment after it has killed.
   await vi.waitUntil(() => disk.looks > 1);
   const { looks } = disk;
   disk.watch.rest();
@@ -51,7 +51,7 @@ test("usage that was over the limit before a rest and did not grow is left alone
   expect(disk.kills).toBe(2);
 });
 
-test("a rest that begins during a look, and ends before it does, leaves one watch", async () => {
+test("a rest that begins and ends during a check leaves one watch", async () => {
   const disk = new Disk();
   let answer = (): void => {};
   let asked = 0;

@@ -44,13 +44,13 @@ describeGvisor("doze", (engine) => {
 
   const kernels = (): number[] => kernelsOf(fixture.opened.runDirectory.path);
 
-  test("an idle sandbox takes no processor, and does the next thing as usual", async () => {
+  test("an idle sandbox uses no CPU, and runs the next command as usual", async () => {
     const handle = await dozing();
     const [pid = 0] = kernels();
-    // The signal is under way when it is called dozing.
+    // The signal may still be in flight when it is reported as dozing.
     await stopped(pid);
     const before = factsOf(pid);
-    // Beyond the heartbeat: what is dozing has nothing to fear. To ask what it uses wakes nobody.
+    // Longer than the heartbeat: a dozing sandbox does not miss it. Reading its usage wakes nobody.
     await delay(LONG_MS);
     expect((await handle.stats()).memoryBytes).toBeGreaterThan(0);
     expect([factsOf(pid), handle.dozing]).toEqual([before, true]);
@@ -121,7 +121,7 @@ describeGvisor("doze", (engine) => {
     await handle.destroy();
   });
 
-  test("a paused sandbox takes no processor either, and its processes continue afterwards", async () => {
+  test("a paused sandbox uses no CPU either, and its processes continue afterwards", async () => {
     const handle = await fixture.acquire();
     const [pid = 0] = kernels();
     await start(handle, counter("/workspace/count"));
@@ -129,7 +129,7 @@ describeGvisor("doze", (engine) => {
     await handle.freeze();
     await stopped(pid);
     const before = factsOf(pid);
-    // Beyond the heartbeat.
+    // Longer than the heartbeat.
     await delay(LONG_MS);
     expect(factsOf(pid)).toEqual(before);
     const snapshot = await fixture.save(handle);
@@ -185,7 +185,7 @@ describeGvisor("doze", (engine) => {
     await handle.freeze();
     await saving;
     await fixture.save(handle);
-    // A signal has been sent by now; that it has been heard takes a moment where others want the processor too.
+    // The signal was sent; on a busy machine its effect takes a moment.
     await Promise.all(kernels().map(stopped));
     await handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
     await handle.thaw();
@@ -203,7 +203,7 @@ describeGvisor("doze", (engine) => {
   });
 });
 
-/** Once each of its threads is: one that waits for a processor when the first have stopped takes some of it to hear of it. */
+/** Waits for every thread: one that waits for a CPU when the others have stopped needs some to handle the signal. */
 function stopped(pid: number): Promise<void> {
   const threads = (): string[] => readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
   return eventually(() => threads().every((thread) => statOf(thread).state === STOPPED), "the stop of every thread");

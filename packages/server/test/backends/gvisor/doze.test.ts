@@ -3,15 +3,15 @@ import { Doze } from "../../../src/backends/gvisor/doze.ts";
 
 const AFTER_MS = 1000;
 
-/** An agent and a kernel that note what is done to them. */
+/** An agent and a kernel that record the calls to them. */
 class Scene {
   usedMs = performance.now();
   busy = false;
   beats = true;
-  /** What runs inside. */
+  /** The number of running processes. */
   running = 0;
   asked = 0;
-  /** What happens while the agent looks. */
+  /** Called while the agent is checked. */
   meanwhile: () => void = () => {};
   readonly signals: string[] = [];
   readonly changes: boolean[] = [];
@@ -62,7 +62,7 @@ describe("a sandbox in which nothing runs", () => {
     expect([scene.signals.length, scene.changes]).toEqual([3, [true, false, true]]);
   });
 
-  test("is not even looked at before the time has passed since the last request", async () => {
+  test("is not checked before the time since the last request has passed", async () => {
     const scene = new Scene();
     await vi.advanceTimersByTimeAsync(AFTER_MS / 2);
     scene.send();
@@ -72,7 +72,7 @@ describe("a sandbox in which nothing runs", () => {
     expect(scene.signals).toEqual(["SIGSTOP"]);
   });
 
-  test("stays awake when something was sent while the agent looked", async () => {
+  test("stays awake if something was sent during the check", async () => {
     const scene = new Scene();
     scene.meanwhile = () => {
       vi.advanceTimersByTime(1);
@@ -82,7 +82,7 @@ describe("a sandbox in which nothing runs", () => {
     expect([scene.asked, scene.signals]).toEqual([1, []]);
   });
 
-  test("stays awake when an answer is awaited, and where it never dozes", async () => {
+  test("stays awake while a reply is awaited, and if dozing is off", async () => {
     const [scene, never] = [new Scene(), new Scene(0)];
     scene.busy = true;
     await vi.advanceTimersByTimeAsync(10 * AFTER_MS);
@@ -93,7 +93,7 @@ describe("a sandbox in which nothing runs", () => {
   });
 });
 
-test("running processes keep it awake, and are looked at ever more rarely", async () => {
+test("running processes keep it awake, and are checked ever more rarely", async () => {
   const scene = new Scene();
   scene.running = 1;
   await vi.advanceTimersByTimeAsync(31 * AFTER_MS);
@@ -115,7 +115,7 @@ describe("holders of a freeze", () => {
     expect(scene.signals).toEqual(["SIGSTOP", "SIGCONT", "SIGSTOP"]);
   });
 
-  test("can keep it dozing, and what was sent meanwhile wakes it afterwards", async () => {
+  test("can keep it dozing, and frames sent meanwhile wake it afterwards", async () => {
     const scene = new Scene();
     expect(scene.doze.keepDozing()).toBe(false);
     await vi.advanceTimersByTimeAsync(AFTER_MS);

@@ -18,7 +18,7 @@ if (missing !== undefined) console.warn(`The test of engines side by side is ski
 
 const httpOf = (server: ServerProcess): { httpUrl: string } => ({ httpUrl: server.url.replace(/^ws/, "http") });
 
-/** The engines whose sandboxes run now. */
+/** The engines of running sandboxes. */
 async function running(server: ServerProcess): Promise<string[]> {
   const commands = await server.engineProcesses();
   return [PINNED, NEWEST].filter((path) => commands.some((command) => command.includes(` ${path} `)));
@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)("engines side by side", () => {
     expect(await running(after)).toEqual([PINNED, NEWEST]);
     expect((await fresh.exec({ shell: "echo new" })).stdout).toBe("new\n");
 
-    // It stays with its engine: paused again, forked, and restored for a test.
+    // It keeps its engine: when paused again, forked, and test-restored.
     expect((await again.call("POST", "/checkpoint", {})).status).toBe(200);
     await expect.poll(() => running(after)).toEqual([NEWEST]);
     expect((await again.call("POST", "/resume")).status).toBe(200);

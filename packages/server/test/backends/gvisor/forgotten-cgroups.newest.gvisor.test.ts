@@ -12,7 +12,7 @@ import { describeGvisor } from "./support/describe-gvisor.ts";
 const LIMITS = { memoryBytes: 1 << 30, threads: 100, cpus: undefined };
 
 describeGvisor("cgroups that no run directory names", () => {
-  test("go when they are empty, and stay when something is in them or their server is here", async (context) => {
+  test("are removed if they are empty, and stay if they are in use or their server is alive", async (context) => {
     const version = await detectCgroups();
     if (version === "none") return context.skip("cgroups cannot be written here");
     const runParent = await temporaryFolder();
@@ -35,7 +35,7 @@ describeGvisor("cgroups that no run directory names", () => {
         true,
         true,
       ]);
-      // A server with another data directory, while this one takes long to start a sandbox.
+      // A server with another data directory, while this one is slow to start a sandbox.
       await recoverRunDirectories(join(runParent, "of-another"));
       expect(existsSync(place(known))).toBe(true);
       await here.close();

@@ -9,7 +9,7 @@ const frames = fc.array(
   { maxLength: 20 },
 );
 
-test("frames come out as they went in, however the bytes are cut", () => {
+test("frames are decoded unchanged, however the bytes are cut", () => {
   fc.assert(
     fc.property(frames, fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 }), (sent, cuts) => {
       const bytes = Buffer.concat(sent.map(({ type, request, payload }) => encodeFrame(type, request, payload)));
@@ -71,7 +71,7 @@ test("reading any bytes as any fields gives values or a MalformedFrameError", ()
   );
 });
 
-test("fields come out as they went in", () => {
+test("fields are decoded unchanged", () => {
   fc.assert(
     fc.property(
       fc.nat(255),
@@ -97,7 +97,7 @@ test("fields come out as they went in", () => {
   );
 });
 
-test("many small chunks of one stream become few, in order and whole", () => {
+test("many small chunks of one stream become few, in order and complete", () => {
   const reader = new OutputReader(0);
   reader.startAt(0, 100_000);
   for (let offset = 0; offset < 50_000; offset++)

@@ -21,7 +21,7 @@ test.each(["dir:IMAGES/../secrets:1", "dir:IMAGES/none/../../secrets:1", "oci:IM
   },
 );
 
-test.each(["constructor:x", "valueOf:x", "nothing:x", "dir:"])("%s is no image", async (name) => {
+test.each(["constructor:x", "valueOf:x", "nothing:x", "dir:"])("%s is not an image", async (name) => {
   const { resolver } = await openResolver();
   await expect(resolver.resolve(name)).rejects.toMatchObject({ code: "bad_request" });
 });

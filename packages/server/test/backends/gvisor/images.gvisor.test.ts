@@ -62,13 +62,13 @@ describeGvisor("images", (engine) => {
     expect(sandboxLeftovers(fixture.opened.runDirectory)).toEqual(before);
   });
 
-  test("requirements that are none, or too few, are a damaged image", async () => {
+  test("invalid or missing requirements make an image damaged", async () => {
     for (const requirements of [{}, { engine: 5 }, { ...snapshot.requirements, generation: -1 }]) {
       expect(await errorCode(fixture.restore({ ...snapshot, requirements }))).toBe("image_damaged");
     }
   });
 
-  test("a configuration that is not ours is refused, whatever it asks for", async () => {
+  test("a foreign configuration is refused, whatever it contains", async () => {
     const config = JSON.parse(readFileSync(pathOf(snapshot, "config.json"), "utf8")) as Record<string, unknown>;
     const hook = { createRuntime: [{ path: "/bin/sh", args: ["sh", "-c", "touch /tmp/sandboxer-owned"] }] };
     const mount = { destination: "/host", type: "bind", source: "/", options: ["rbind", "ro", "nosuid"] };
@@ -103,13 +103,13 @@ describeGvisor("images", (engine) => {
     },
   );
 
-  test("an agent that is not the one that was saved is refused", async () => {
+  test("an agent other than the saved one is refused", async () => {
     const copy = await copyImage(await fixture.folder(), withRequirements({ agent_sha256: "0".repeat(64) }));
     expect(await errorCode(fixture.restore(copy))).toBe("image_damaged");
     expect(await errorCode(fixture.restore(withRequirements({ agent_sha256: "../../etc" })))).toBe("image_damaged");
   });
 
-  test("no space in the middle of a save: the sandbox keeps running, and nothing is lost", async ({ skip }) => {
+  test("without space in the middle of a save, the sandbox keeps running, and nothing is lost", async ({ skip }) => {
     const volume = smallVolume(2 * MIB);
     if ("skipped" in volume) return skip(true, volume.skipped);
     try {
@@ -140,7 +140,7 @@ describeGvisor("images", (engine) => {
     await later.destroy();
   });
 
-  test("gVisor's kernel killed in the middle of a save is the end of the sandbox, and is said so", async () => {
+  test("a kill of gVisor's kernel in the middle of a save ends the sandbox, and is reported", async () => {
     const others = attachedRunscs();
     const victim = await fixture.acquire();
     const [attached = 0] = attachedRunscs().filter((pid) => !others.includes(pid));
@@ -156,7 +156,7 @@ describeGvisor("images", (engine) => {
     await victim.destroy();
   });
 
-  /** One for each sandbox that runs. */
+  /** One for each running sandbox. */
   function attachedRunscs(): number[] {
     const { processes } = sandboxLeftovers(fixture.opened.runDirectory);
     return processes.filter((line) => / run --bundle=/.test(line)).map((line) => Number(line.split(" ")[0]));

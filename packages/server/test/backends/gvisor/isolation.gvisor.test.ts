@@ -21,7 +21,7 @@ describeGvisor("isolation", (engine) => {
     return (stdout + stderr).trim();
   };
 
-  test("nothing of the host shows but what programs need", async () => {
+  test("only programs and their files are visible of the host", async () => {
     expect(
       await shell(`for f in ${HIDDEN.join(" ")}; do [ -e $f ] && echo "$f is there"; done; ls -A /home /mnt /opt /srv`),
     ).toBe("/home:\n\n/mnt:\n\n/opt:\n\n/srv:");
@@ -36,7 +36,7 @@ describeGvisor("isolation", (engine) => {
     expect(output).toContain("HOME=/workspace");
   });
 
-  test("nothing that runs for a sandbox on the host has the server's environment", async () => {
+  test("no host process of a sandbox has the server's environment", async () => {
     const { path } = fixture.opened.runDirectory;
     const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
     const environments = await Promise.all(
@@ -63,7 +63,7 @@ describeGvisor("isolation", (engine) => {
       expect(await shell(`echo x > ${path}`)).toMatch(/Permission denied|Read-only file system/);
     }
     expect(await errorCode(handle.files.remove("/usr/bin/env"))).toBe("permission_denied");
-    // Beside them is room for the sandbox's own.
+    // Beside them the sandbox can write its own.
     expect(await shell("echo hello > /test.txt; cat /test.txt; mv /etc /elsewhere")).toMatch(
       /^hello\nmv: .*not permitted/i,
     );
@@ -82,7 +82,7 @@ describeGvisor("isolation", (engine) => {
     await handle.ping();
   });
 
-  test("no program gives more rights", async () => {
+  test("no program raises rights", async () => {
     expect(await shell("grep -E '^(CapEff|CapPrm|CapInh|CapAmb)' /proc/self/status | cut -f2 | sort -u")).toBe(
       "0000000000000000",
     );
@@ -98,7 +98,7 @@ describeGvisor("isolation", (engine) => {
     );
   });
 
-  test("a user namespace gives rights over nothing outside of it", async () => {
+  test("a user namespace has no rights outside of it", async () => {
     const asRoot = (code: string, flags = "-Ur"): Promise<string> => shell(`unshare ${flags} bash -c '${code}'`);
     expect(await asRoot("id -u")).toBe("0");
     expect(await asRoot("kill -9 1; kill -STOP 1; echo x > /etc/passwd; chown 0 /etc/passwd")).toMatch(
@@ -112,7 +112,7 @@ describeGvisor("isolation", (engine) => {
     await handle.ping();
   });
 
-  test("there is no network but the loopback interface", async () => {
+  test("there is only the loopback interface", async () => {
     const interfaces = python("import socket\nprint([name for _, name in socket.if_nameindex()])");
     expect((await run(handle, interfaces)).stdout.trim()).toBe("['lo']");
     const reach =

@@ -19,7 +19,7 @@ const MEMORY_BOMBS: Readonly<Record<string, readonly string[]>> = {
   ),
 };
 
-/** Each goes on when it gets no more, and says so. */
+/** Each continues when it gets no more, and prints it. */
 const PROCESS_BOMBS: Readonly<Record<string, readonly string[]>> = {
   "a shell that forks itself twice": bash(":(){ :|:& };: ; sleep 2"),
   "sleepers without end": bash("while true; do sleep 300 & done"),
@@ -28,12 +28,12 @@ const PROCESS_BOMBS: Readonly<Record<string, readonly string[]>> = {
   ),
 };
 
-/** With its message, which says more when it is another end. */
+/** With its message, which helps if the end was another one. */
 const OUT_OF_MEMORY = { reason: "out_of_memory", message: expect.any(String) as string };
 
 const DISK_BOMBS: Readonly<Record<string, readonly string[]>> = {
   "one file": bash("head -c 2G /dev/zero > /workspace/one"),
-  // It goes on when only head is dead yet.
+  // It continues if only head was killed.
   "many files": bash("for i in $(seq 1 500); do head -c 4M /dev/zero > /workspace/$i; done"),
 };
 
@@ -49,7 +49,7 @@ describeGvisor("limits", (engine) => {
     return handle;
   }
 
-  /** Beside the bombs a neighbour works on, and so does this process. */
+  /** Beside the bombs a neighbour keeps working, and so does this process. */
   async function withNeighbour(bomb: (handle: SandboxHandle) => Promise<void>): Promise<void> {
     neighbour ??= startNeighbour();
     const [beside, handle] = await Promise.all([neighbour, fixture.acquire({ resources: RESOURCES })]);
@@ -64,7 +64,7 @@ describeGvisor("limits", (engine) => {
     }
   }
 
-  test("the memory of a sandbox does not grow by the images that were saved of it", async () => {
+  test("the memory of a sandbox does not grow by its saved images", async () => {
     const handle = await fixture.acquire();
     const program = await start(
       handle,
@@ -82,9 +82,9 @@ describeGvisor("limits", (engine) => {
   test.each(Object.entries(MEMORY_BOMBS))("memory: %s", async (_, bomb) => {
     await withNeighbour(async (handle) => {
       await Promise.race([errorCode(run(handle, bomb)), delay(15_000)]);
-      // The kernel lets what cannot wait go a few pages beyond the limit.
+      // The kernel allows urgent allocations a few pages beyond the limit.
       expect((await handle.stats()).memoryBytes).toBeLessThanOrEqual(RESOURCES.memoryBytes + 97 * MIB);
-      // Whether gVisor's kernel or one process is killed is the host kernel's choice, and that may come at any time.
+      // The host's kernel chooses whether it kills gVisor's kernel or one process, and when.
       const answer = await errorCode(handle.ping());
       if (answer === "sandbox_failed") expect(await handle.ended).toEqual(OUT_OF_MEMORY);
       else expect(answer).toBe("no error");
@@ -142,7 +142,7 @@ describeGvisor("limits", (engine) => {
     },
   );
 
-  test("a sparse file takes no disk, and is too large for a snapshot of files", async () => {
+  test("a sparse file uses no disk, and is too large for a snapshot of files", async () => {
     const handle = await fixture.acquire({ resources: RESOURCES });
     expect((await run(handle, bash("truncate -s 1G /workspace/sparse; echo $?"))).stdout).toBe("0\n");
     await delay(600);
@@ -153,7 +153,7 @@ describeGvisor("limits", (engine) => {
     await handle.destroy();
   });
 
-  test("a file has a largest size, and a process a largest number of files", async () => {
+  test("the size of a file and the number of open files are limited", async () => {
     const handle = await fixture.acquire({ resources: { ...RESOURCES, fileBytes: 8 * MIB } });
     const write =
       "import signal, os\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nf = open('/workspace/large', 'wb', 0)\n";
@@ -168,7 +168,7 @@ describeGvisor("limits", (engine) => {
     await handle.destroy();
   });
 
-  test("output that nobody reads costs neither side memory", async () => {
+  test("unread output costs neither side memory", async () => {
     await withNeighbour(async (handle) => {
       const printers = await Promise.all(
         Array.from({ length: 8 }, () => start(handle, bash("yes $RANDOM$RANDOM$RANDOM"))),
@@ -180,10 +180,10 @@ describeGvisor("limits", (engine) => {
     });
   });
 
-  test("the share of the CPU holds", async () => {
+  test("the share of the CPU is enforced", async () => {
     const handle = await fixture.acquire({ resources: { ...RESOURCES, cpus: 0.25 } });
     await Promise.all([1, 2].map(() => start(handle, bash("while true; do :; done"))));
-    // Longer than what is counted, however long it takes to ask; where others want the processors, it gets less.
+    // Longer than the measured time, however long the calls take; on a busy machine it gets less.
     const [startMs, beforeMs] = [performance.now(), (await handle.stats()).cpuMs];
     const usedMs = async (): Promise<number> => (await handle.stats()).cpuMs - beforeMs;
     await expect.poll(usedMs, { timeout: 90_000 }).toBeGreaterThan(500);

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 
 const FILE_LOCK = new URL("../../../src/support/file-lock.ts", import.meta.url).href;
 
-test.skipIf(!existsSync("/proc/locks"))("a folder is held while the process lives that has its lock", async () => {
+test.skipIf(!existsSync("/proc/locks"))("a folder is held while the process with its lock is alive", async () => {
   const [here, elsewhere, free] = [await temporaryFolder(), await temporaryFolder(), await temporaryFolder()];
   writeFileSync(join(free, "lock"), "");
   const held = async (): Promise<boolean[]> => {

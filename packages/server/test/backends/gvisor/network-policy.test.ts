@@ -4,7 +4,7 @@ import { addressesOf, NAMESERVER, poolConflict, SLOTS } from "../../../src/backe
 import { firewallText } from "../../../src/backends/gvisor/network/firewall.ts";
 import { probeNetwork } from "../../../src/backends/gvisor/network/network-support.ts";
 
-test("every link has four addresses of its own and a name that the kernel takes", () => {
+test("every link has four addresses of its own and a name that the kernel accepts", () => {
   expect(addressesOf(0)).toEqual({ link: "sandboxer-0", host: "10.213.0.1", sandbox: "10.213.0.2" });
   expect(addressesOf(64)).toMatchObject({ host: "10.213.1.1", sandbox: "10.213.1.2" });
   const last = addressesOf(SLOTS - 1);
@@ -30,7 +30,7 @@ test.each(["168.63.129.16/32", "192.0.0.0/24", "198.18.0.0/15", "169.254.0.0/16"
   },
 );
 
-test("only an open network reaches the internet directly, and private networks where the operator allows it", () => {
+test("only an open network reaches the internet directly, and private networks if the operator allows it", () => {
   expect(textOf("open")).toContain('set direct { type ifname; elements = { "l-1" }; }');
   expect(textOf({ deny: ["bad.example"] })).toContain("set direct { type ifname;  }");
   expect(rulesOf("open")).toEqual(["ip daddr @private return", "accept"]);
@@ -38,7 +38,7 @@ test("only an open network reaches the internet directly, and private networks w
   expect(rulesOf("none")).toEqual([]);
 });
 
-test("lists let datagrams pass to addresses that they name, and to no others", () => {
+test("lists let datagrams pass only to addresses that they name", () => {
   const policy = {
     allow: ["dns.example", "*", "192.0.2.7/24:53", "198.51.100.9", "2001:db8::/32"],
     deny: ["192.0.2.9"],
@@ -62,7 +62,7 @@ test("a missing requirement is reported with its remedy", async () => {
   expect(await probeNetwork("20260701.0", "/nowhere")).toMatchObject({ remedy: "apt-get install iproute2" });
 });
 
-test("a host that lives in the pool's addresses is noticed", () => {
+test("a host with an address in the pool is noticed", () => {
   const address = { address: "10.213.4.1", family: "IPv4", netmask: "", mac: "", internal: false, cidr: null } as const;
   expect(poolConflict({ lan0: [address] })).toBe("lan0");
   expect(poolConflict({ "sandboxer-7": [address] })).toBeUndefined();

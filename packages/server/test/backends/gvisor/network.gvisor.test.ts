@@ -45,13 +45,13 @@ const network: NetworkSupport =
     ? { ok: false, reason: "no engine", remedy: "" }
     : await probeNetwork(tested.version, SEARCH_PATH);
 
-/** Links are counted for all servers, and those of others go behind the end of their sandboxes. */
+/** Links of all servers are counted, and are removed a moment after their sandboxes end. */
 async function expectNoNetwork(instanceId: string): Promise<void> {
   expect(networkLeftovers(instanceId)).toMatchObject({ namespaces: [], tables: [] });
   await eventually(() => networkLeftovers(instanceId).links.length === 0, "the end of all links");
 }
 
-/** A program that holds two connections, and uses them again once there is a file. */
+/** A program that holds two connections, and uses them again when a file appears. */
 const holder = (address: string): string => `
 import os, socket, time
 s = socket.create_connection(("${address}", ${PORT}), timeout=5)
@@ -86,7 +86,7 @@ function refusal(engine: TestEngine, missing: NetworkSupport & { readonly ok: fa
   describe(`that cannot be had: ${missing.reason}`, () => {
     const fixture = new GvisorFixture(engine, async () => ({ network: missing, networkMode: "namespace" }));
 
-    test("asking is refused, with the reason and what to do", async () => {
+    test("a request is refused with the reason and the next step", async () => {
       expect(fixture.backend.capabilities.network).toBe(false);
       await expect(fixture.acquire({ network: "open" })).rejects.toMatchObject({
         code: "not_supported",
@@ -112,7 +112,7 @@ function working(engine: TestEngine): void {
   const refused: Refusal[] = [];
   const egresses: Egress[] = [];
   afterAll(() => egresses.forEach((egress) => egress.close()));
-  /** As the manager does it. */
+  /** As the manager does. */
   const guard = async (handle: SandboxHandle, policy: NetworkPolicy, options: OutsideOptions = {}): Promise<Egress> => {
     const egress = new Egress({ outside: new Outside(options), policy, onRefused: (each) => refused.push(each) });
     egresses.push(egress);
@@ -135,7 +135,7 @@ function working(engine: TestEngine): void {
     await eventually(async () => (await reach(handle, "127.0.0.1", 9000)) === "from inside", "the listener");
   };
 
-  test("a sandbox that asks reaches the outside, hidden behind the host; others do not", async () => {
+  test("a sandbox with a network reaches the outside, hidden behind the host; others do not", async () => {
     expect(fixture.backend.capabilities.network).toBe(true);
     const connected = await fixture.acquire({ network: "open" });
     const alone = await fixture.acquire();
@@ -144,7 +144,7 @@ function working(engine: TestEngine): void {
     await Promise.all([connected.destroy(), alone.destroy()]);
   });
 
-  test("a server that does not allow it refuses", async () => {
+  test("a server that does not allow networks refuses them", async () => {
     const { backend, close } = await openGvisor(engine, { networkMode: "off" });
     expect(backend.capabilities.network).toBe(false);
     await expect(backend.acquire(newRequest({ network: "open" }))).rejects.toMatchObject({
@@ -155,7 +155,7 @@ function working(engine: TestEngine): void {
     expect(await probeNetwork(engine.version, "/nowhere")).toMatchObject({ ok: false, remedy: /iproute2/ });
   });
 
-  test("the host, private networks and other sandboxes are out of reach", async () => {
+  test("the host, private networks and other sandboxes are unreachable", async () => {
     const [handle, other] = [await fixture.acquire({ network: "open" }), await fixture.acquire({ network: "open" })];
     await guard(handle, "open");
     const host = createServer((socket) => socket.end("from the host")).listen(0, "0.0.0.0");
@@ -252,7 +252,7 @@ function working(engine: TestEngine): void {
     await expectNoNetwork(runDirectory.instanceId);
   });
 
-  test("lists apply to names and addresses, change while it runs, and hold after a restore", async () => {
+  test("lists apply to names and addresses, change while it runs, and apply after a restore", async () => {
     const found: Record<string, string> = {
       "web.test": OUTSIDE,
       "evil.test": OUTSIDE,
@@ -279,7 +279,7 @@ function working(engine: TestEngine): void {
     expect(refused).toEqual(expect.arrayContaining(reported.map((each) => expect.objectContaining(each))));
     expect(await heardDatagram(handle)).toBe("failed: TimeoutError");
 
-    // Somebody ends the helper: another one takes its place.
+    // The helper is killed: another one replaces it.
     const helpers = (): string[] => processesWith(`divert sandboxer-${fixture.opened.runDirectory.instanceId}`);
     const [helper = ""] = helpers();
     process.kill(Number.parseInt(helper), "SIGKILL");
@@ -313,7 +313,7 @@ function working(engine: TestEngine): void {
     await restored.destroy();
   });
 
-  test("nothing is left of sandboxes that have ended, nor of a server that was closed", async () => {
+  test("nothing is left of ended sandboxes, nor of a closed server", async () => {
     const { backend, runDirectory, close } = await openGvisor(engine, { network });
     await backend.acquire(newRequest());
     await expectNoNetwork(runDirectory.instanceId);
@@ -350,7 +350,7 @@ function working(engine: TestEngine): void {
 
     expect(await recoverRunDirectories(runParent)).toEqual([server.instanceId]);
     expect(serverLeftovers(server)).toEqual(NOTHING);
-    // The kernel takes a moment to remove the link of a namespace that is gone.
+    // The kernel needs a moment to remove the link of a deleted namespace.
     await eventually(() => networkLeftovers(server.instanceId).links.length === 1, "the end of the link");
     const { namespaces, tables } = networkLeftovers(server.instanceId);
     expect({ namespaces, tables }).toEqual({ namespaces: [], tables: [] });

@@ -32,7 +32,7 @@ describeGvisor("after a server was killed", (engine) => {
   });
 
   let neighbour: Promise<SandboxHandle> | undefined;
-  /** A sandbox of a server that lives, in which something goes on; the same for all tests. */
+  /** A busy sandbox of a live server; the same for all tests. */
   function living(): Promise<SandboxHandle> {
     neighbour ??= fixture.acquire().then(async (handle) => {
       await start(handle, counter("/workspace/count", 0.25));
@@ -81,7 +81,7 @@ describeGvisor("after a server was killed", (engine) => {
     },
   );
 
-  test("a sandbox that is dozing ends with its server, before anybody cleans up", async () => {
+  test("a dozing sandbox ends with its server, before anybody cleans up", async () => {
     const server = await doomed("doze");
     await server.next();
     server.child.kill("SIGKILL");
@@ -91,7 +91,7 @@ describeGvisor("after a server was killed", (engine) => {
     expect(serverLeftovers(server)).toEqual(NOTHING);
   });
 
-  test("servers that look at the same time clean up once, and none of the living", async () => {
+  test("servers that start at the same time clean up once, and leave live servers alone", async () => {
     const other = await living();
     const server = await doomed("create");
     await server.next();
@@ -103,7 +103,7 @@ describeGvisor("after a server was killed", (engine) => {
     await other.ping();
   });
 
-  test("a folder that is just being made is left alone", async () => {
+  test("a folder that is just being created is left alone", async () => {
     const instanceId = randomUUID();
     mkdirSync(join(runParent, instanceId));
     expect(await recoverRunDirectories(runParent)).toEqual([]);

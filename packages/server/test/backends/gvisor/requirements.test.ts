@@ -31,7 +31,7 @@ test("an image runs where everything it needs is present, and on a machine with 
   expect(ImageRequirements.parse({ ...wanted, later: "field" })).toMatchObject({ later: "field" });
 });
 
-test("everything that differs is said at once", () => {
+test("all differences are reported at once", () => {
   const other = { ...machine, engineVersion: "2026", cpuFeatures: ["fpu"], platform: "ptrace" };
   let thrown: unknown;
   try {
@@ -58,12 +58,12 @@ test("everything that differs is said at once", () => {
   }
 });
 
-test("an image of ptrace runs on systrap too, not the other way round", () => {
+test("an image of ptrace runs on systrap too, but not the reverse", () => {
   expect(() => checkRequirements({ ...wanted, platform: "ptrace" }, machine, identity)).not.toThrow();
   expect(() => checkRequirements(wanted, { ...machine, platform: "ptrace" }, identity)).toThrow(/ptrace/);
 });
 
-test("differences between root filesystems", () => {
+test("differences between root filesystems are named", () => {
   expect(identityDifferences(identity, identity)).toEqual([]);
   expect(identityDifferences(identity, { ...identity, kind: "dir", digest: "2" })[0]).toContain("kind host");
   expect(identityDifferences(identity, { ...identity, digest: "2" })[0]).toContain("digest");
@@ -78,7 +78,7 @@ test("the CPU features of this machine are read", async () => {
   expect((await readCpuFeatures()).length).toBeGreaterThan(5);
 });
 
-test("cgroup files of both versions are understood, and so is their absence", () => {
+test("cgroup files of both versions are parsed, and may be missing", () => {
   expect(memoryKillsOf("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")).toBe(3);
   expect([wasFull("234881024\n", "234881024\n"), wasFull("84008960\n", "234881024\n")]).toEqual([true, false]);
   expect([wasFull("84008960\n", "max\n"), wasFull("", "")]).toEqual([false, false]);
@@ -91,14 +91,14 @@ test("cgroup files of both versions are understood, and so is their absence", ()
   expect(cpuMsOf("")).toBe(0);
 });
 
-test("the disk is looked at more often near the limit", () => {
+test("the disk is checked more often near the limit", () => {
   const limit = 1 << 30;
   expect(lookAgainAfterMs(0, limit)).toBe(500);
   expect(lookAgainAfterMs(limit - (50 << 20), limit)).toBe(50);
   expect(lookAgainAfterMs(limit, limit)).toBe(20);
 });
 
-test("the line of runsc's output that says why", () => {
+test("the line of runsc's output with the reason is found", () => {
   const stack =
     "running container: starting container: starting root container: no such file\ngoroutine 1 [running]:\nmain.main()\n";
   expect(firstReason(stack)).toBe("running container: starting container: starting root container: no such file");

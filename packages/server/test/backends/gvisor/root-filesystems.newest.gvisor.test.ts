@@ -56,7 +56,7 @@ describeGvisor("root filesystems", (engine) => {
   const installed = (program: string): boolean =>
     (process.env["PATH"] ?? "").split(":").some((folder) => existsSync(join(folder, program)));
 
-  /** It runs, is saved, and lives again. */
+  /** It runs, is saved, and is restored. */
   async function tryOut(image: string): Promise<void> {
     const handle = await fixture.acquire({ image });
     expect((await run(handle, shell("cat /etc/kind; id -u; ls /bin | head -n 1"))).stdout).toBe(
@@ -71,7 +71,7 @@ describeGvisor("root filesystems", (engine) => {
     await restored.destroy();
   }
 
-  test("a program that runs as root is out of reach of other users of the machine", async (context) => {
+  test("other users of the machine cannot reach a setuid root program", async (context) => {
     needBusybox(context);
     const tree = join(images, "with-setuid");
     makeBusyboxRoot(busybox as string, tree);
@@ -79,7 +79,7 @@ describeGvisor("root filesystems", (engine) => {
     execFileSync("tar", ["-cf", join(images, "setuid.tar"), "-C", tree, "."]);
     const cacheDirectory = join(await fixture.folder(), "cache");
     const unpacked = join(cacheDirectory, "root-filesystems");
-    // As a release before this one has left them, with a cache folder that others may enter.
+    // As an earlier release left them, with a cache folder that others may enter.
     for (const folder of [dirname(cacheDirectory), cacheDirectory, unpacked]) {
       mkdirSync(folder, { recursive: true });
       chmodSync(folder, 0o755);
@@ -95,13 +95,13 @@ describeGvisor("root filesystems", (engine) => {
     await backend.close();
   });
 
-  test("a folder", async (context) => {
+  test("a folder works as a root filesystem", async (context) => {
     needBusybox(context);
     await tryOut(`dir:${root}`);
     expect(readdirSync(root)).not.toContain("workspace");
   });
 
-  test("a tar archive", async (context) => {
+  test("a tar archive works as a root filesystem", async (context) => {
     needBusybox(context);
     execFileSync("tar", ["-cf", join(images, "busybox.tar"), "-C", root, "."]);
     await tryOut(`tar:${join(images, "busybox.tar")}`);
@@ -111,7 +111,7 @@ describeGvisor("root filesystems", (engine) => {
     });
   });
 
-  test("an OCI layout", async (context) => {
+  test("an OCI layout works as a root filesystem", async (context) => {
     needBusybox(context);
     context.skip(!installed("umoci"), "umoci is not installed");
     const layout = join(images, "layout");
@@ -123,7 +123,7 @@ describeGvisor("root filesystems", (engine) => {
     await expect(fixture.acquire({ image: `oci:${layout}:missing` })).rejects.toMatchObject({ code: "bad_request" });
   });
 
-  test("an image of a Docker engine, or why there is none", async (context) => {
+  test("an image of a Docker engine works, or the error explains why not", async (context) => {
     const running = ((): boolean => {
       try {
         return execFileSync("docker", ["info", "--format", "{{.ID}}"], { stdio: "pipe", timeout: 10_000 }).length > 0;
@@ -141,7 +141,7 @@ describeGvisor("root filesystems", (engine) => {
     execFileSync("docker", ["image", "rm", "sandboxer-test-busybox"], { stdio: "pipe" });
   });
 
-  test("files in place of links and folders, and with names like removals or of any bytes, are in a snapshot of files", async (context) => {
+  test("a snapshot of files keeps replaced kinds, and names like removals or of any bytes", async (context) => {
     needBusybox(context);
     const changed = join(images, "changed");
     makeBusyboxRoot(busybox as string, changed);
@@ -164,7 +164,7 @@ describeGvisor("root filesystems", (engine) => {
     await Promise.all([handle.destroy(), restored.destroy()]);
   });
 
-  test("a copy with its times is the same root filesystem; a changed one is refused, and the error says why", async (context) => {
+  test("a copy with its times is the same root filesystem; a changed one is refused with the reason", async (context) => {
     needBusybox(context);
     const [first, second] = [await fixture.folder(), await fixture.folder()];
     for (const folder of [first, second]) execFileSync("cp", ["-a", root, join(folder, "root")]);

@@ -17,7 +17,7 @@ import { GvisorFixture } from "./support/fixture.ts";
 
 const ROUNDS = 10;
 
-/** Answers each line on its connection with a count, and keeps a file open that has no name any more. */
+/** Answers each line on its connection with a count, and keeps an unlinked file open. */
 const SERVER = `
 import os, socket
 kept = open('/workspace/gone', 'w+'); os.unlink('/workspace/gone'); kept.write('kept;'); kept.flush()
@@ -87,7 +87,7 @@ describeGvisor("many rounds", (engine) => {
     await handle.destroy();
   });
 
-  test("three forks of one image, at once, are three sandboxes", async () => {
+  test("three concurrent forks of one image are three sandboxes", async () => {
     const handle = await fixture.acquire();
     const hook = '#!/bin/sh\necho "$SANDBOXER_GENERATION $(hostname)" >> /workspace/restored-log\n';
     await run(handle, bash("mkdir -p /workspace/.sandboxer"));

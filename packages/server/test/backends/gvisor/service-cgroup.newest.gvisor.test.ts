@@ -35,7 +35,7 @@ describe.skipIf(whyNoEngine() !== undefined || hierarchy === undefined)("a serve
       await server.create({ enable_checkpoint: true }),
     ];
     await created[0]?.client.run("bash", "sleep 600").until("EXECUTION_RUNNING");
-    // What `systemctl stop` does with KillMode=control-group, which is the default, and SendSIGHUP=yes.
+    // As `systemctl stop` does with KillMode=control-group, the default, and SendSIGHUP=yes.
     const all = processes();
     for (const signal of ["SIGTERM", "SIGCONT", "SIGHUP"] as const) for (const pid of all) process.kill(pid, signal);
     expect(await server.exited).toEqual({ code: 0, signal: null });

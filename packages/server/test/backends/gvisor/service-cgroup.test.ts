@@ -11,7 +11,7 @@ test("a systemd service is recognized by its cgroup, in every layout", () => {
   expect(hierarchiesOfService("0::/user.slice/user-0.slice/session-3.scope\n")).toHaveLength(2);
 });
 
-test("a container, or a process that systemd does not know, is none", () => {
+test("a container, or a process outside of systemd, is not a service", () => {
   expect(hierarchiesOfService("0::/\n")).toEqual([]);
   expect(hierarchiesOfService("1:name=systemd:/\n0::/docker/0123456789abcdef\n")).toEqual([]);
   expect(hierarchiesOfService("")).toEqual([]);

@@ -18,7 +18,7 @@ const spec = buildSpec({
   cgroupsPath: "/a/b",
 });
 
-test("a specification survives the way through an image", () => {
+test("a specification is unchanged after a save and a load", () => {
   expect(parseSavedSpec(JSON.stringify(spec))).toEqual(spec);
 });
 
@@ -39,7 +39,7 @@ test("only paths, hostname and cgroup change with the machine", () => {
   expect(moved.mounts.map(({ destination }) => destination)).toEqual(spec.mounts.map(({ destination }) => destination));
 });
 
-test("a mount that this machine does not offer is refused", () => {
+test("a mount that this machine does not provide is refused", () => {
   const forged = { ...spec, mounts: [...spec.mounts, { destination: "/host", type: "bind" as const, source: "/" }] };
   const location = {
     rootFilesystem: rootFilesystem("/there"),
@@ -70,7 +70,7 @@ test.each([
   expect(() => parseSavedSpec(text)).toThrow(expect.objectContaining({ code: "image_damaged" }));
 });
 
-test("the agent has few rights, programs inside no more", () => {
+test("the agent has few rights, and programs inside have no more", () => {
   expect(spec.process).toMatchObject({ noNewPrivileges: true, user: { uid: 0, gid: 0 } });
   expect(Object.keys(spec.process.capabilities).toSorted()).toEqual(["bounding", "effective", "permitted"]);
   expect(spec.process.rlimits).toContainEqual({ type: "RLIMIT_NPROC", hard: 100, soft: 100 });
@@ -78,7 +78,7 @@ test("the agent has few rights, programs inside no more", () => {
   expect(cgroupLimits(resources)).toEqual({ memoryBytes: (1 << 30) + 96 * 1024 * 1024, threads: 8192, cpus: 0.5 });
 });
 
-test("root inside has the rights that package managers need, and sudo only where the engine has it", () => {
+test("root inside has the rights that package managers need, and sudo only if the engine supports it", () => {
   const request = { rootFilesystem: rootFilesystem("/here"), agentDirectory: "/a", hostname: "one", resources };
   const rooted = buildSpec({ ...request, cgroupsPath: undefined, rootInside: true });
   expect(rooted.process.noNewPrivileges).toBe(true);

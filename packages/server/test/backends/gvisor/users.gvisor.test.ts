@@ -28,7 +28,7 @@ describeGvisor("users", (engine) => {
     return (stdout + stderr).trim();
   };
 
-  test("a program runs as the user that it names, and as the sandbox's user without one", async () => {
+  test("a program runs as the given user, and by default as the sandbox's user", async () => {
     expect(await shell("echo $(id -u):$(id -g) $HOME $USER $LOGNAME $(pwd)")).toBe("0:0 / root root /workspace");
     expect(await shell("echo $(id -u):$(id -g) $HOME $USER", "nobody")).toBe("65534:65534 / nobody");
     expect(await shell("id -u; id -g", "4242:77")).toBe("4242\n77");
@@ -42,7 +42,7 @@ describeGvisor("users", (engine) => {
     });
   });
 
-  test("a user that root added inside counts at once, with its groups", async () => {
+  test("a user that root added inside is known at once, with its groups", async () => {
     await shell("echo added:x:2000:2000::/srv:/bin/bash >> /etc/passwd; echo more:x:2001:user,added >> /etc/group");
     expect(await shell("echo $(id -u) $(id -G) $HOME", "added")).toBe("2000 2000 2001 /srv");
     expect(await shell("echo $(id -G)", "user")).toBe("1000 2001");
@@ -137,7 +137,7 @@ describeGvisor("users", (engine) => {
     await own.destroy();
   });
 
-  test("root keeps its processes, users and rights over a checkpoint", async () => {
+  test("root keeps its processes, users and rights across a checkpoint", async () => {
     const own = await fixture.acquire();
     await shell("echo added:x:2000:2000::/srv:/bin/bash >> /etc/passwd", "root", own);
     await start(own, bash("while true; do id -u > /root-lives; sleep 0.1; done"), { user: "root" });
@@ -150,7 +150,7 @@ describeGvisor("users", (engine) => {
     await copy.destroy();
   });
 
-  test("root that ends PID 1 ends its own sandbox, which says so", async () => {
+  test("root can end PID 1 and so its own sandbox, which is reported", async () => {
     const own = await fixture.acquire();
     await errorCode(run(own, bash("kill -9 1"), { user: "root" }));
     expect(await own.ended).toEqual({
@@ -193,11 +193,11 @@ describeGvisor("users", (engine) => {
     const capture = { backend, handle: debian, diskBytes: undefined };
     const captured = await captureWorkspace(capture, await fixture.folder(), {});
     expect(captured.requirements).toMatchObject({ portable: { folder: "/home/debian", files: 1 } });
-    // Elsewhere it is in the working folder there, and its new user's.
+    // On another backend it is in the working folder there, and belongs to its new user.
     await unpackWorkspace(backend, handle, archivePath(captured), {});
     expect(await handle.files.stat("/workspace/mine")).toMatchObject({ uid: 1000, gid: 1000 });
 
-    // apt and dpkg close every number that a file could have, one by one.
+    // apt and dpkg close every possible descriptor, one by one.
     const install = "ulimit -n 1024; apt-get -q update && apt-get -q install -y hello-users";
     const installed = await shell(install, "root", debian);
     expect(installed).toContain("Setting up hello-users (1.0)");
@@ -209,7 +209,7 @@ describeGvisor("users", (engine) => {
     );
     expect(await shell("cat /usr/share/hello-users/file; pwd", "second", debian)).toContain("hello");
 
-    // sudo needs set-user-ID programs, as su does, which the engine of 2024 does not have.
+    // sudo and su need set-user-ID programs, which the engine of 2024 does not support.
     const raised = await shell("su root -c 'id -u; grep CapEff /proc/self/status'", "debian", debian);
     if (hasSetUserId) expect(raised).toMatch(/^0\nCapEff:\t00000000a80405fb$/);
     else expect(raised).not.toMatch(/^0\n/);

@@ -10,14 +10,14 @@ import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 export const PAGE = 4096;
 export const BLOCK = 256 * 1024;
 
-/** A store with images in it, and what is needed to look behind them. */
+/** A store with images, and access to its internals. */
 export interface ImageLab {
   readonly root: string;
   readonly store: ObjectStore;
   readonly images: ImageStore;
   /** Saves members under the next name. */
   save(members: Readonly<Record<string, Uint8Array>>, base?: SavedImage): Promise<SavedImage>;
-  /** What a load gives, as {@link asText} has it. */
+  /** The result of a load, in the form of {@link asText}. */
   load(image: SavedImage): Promise<Record<string, string>>;
   packs(): Promise<readonly string[]>;
 }
@@ -59,7 +59,7 @@ export async function stateOf(members: Readonly<Record<string, Uint8Array>>): Pr
   return { kind: "fake-state", members: list, requirements: {} };
 }
 
-/** Sizes and digests: quicker to compare, and to look at, than the bytes. */
+/** Sizes and digests: faster to compare and easier to read than the bytes. */
 export function asText(members: Readonly<Record<string, Uint8Array>>): Record<string, string> {
   return Object.fromEntries(Object.entries(members).map(([name, bytes]) => [name, digestOf(bytes)]));
 }
@@ -82,7 +82,7 @@ export async function flip(path: string, at: number): Promise<void> {
   await writeFile(path, bytes);
 }
 
-/** A store like a bucket: its blobs are no files of this machine. */
+/** A store like a bucket: its blobs are not files of this machine. */
 function withoutFiles(store: DirectoryStore): ObjectStore {
   return new Proxy(store, {
     get: (target, name) => {

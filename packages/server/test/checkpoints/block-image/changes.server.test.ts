@@ -10,7 +10,7 @@ import { asText, BLOCK, openLab, PAGE, stateOf, withNewPages } from "./block-ima
 const LARGE = 24 * BLOCK;
 
 describe("an image that is written against another one", () => {
-  it("costs what has changed", async () => {
+  it("costs only the changes", async () => {
     const lab = await openLab();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });
@@ -18,13 +18,13 @@ describe("an image that is written against another one", () => {
     const changed = withNewPages(memory, [3, 700, 701, 1400]);
     const second = await lab.save({ memory: changed }, first);
     expect(second.addedBytes).toBeLessThan(6 * PAGE);
-    // Its size is that of all it is made of.
+    // Its size includes everything that it consists of.
     expect(second.sizeBytes).toBeGreaterThan(LARGE);
     expect(await lab.load(second)).toEqual(asText({ memory: changed }));
     expect(await lab.load(first)).toEqual(asText({ memory }));
   });
 
-  it("costs next to nothing when nothing has changed, and adds no pack", async () => {
+  it("costs next to nothing without changes, and adds no pack", async () => {
     const lab = await openLab();
     const members = { memory: randomBytes(LARGE), meta: Buffer.from("{}") };
     const first = await lab.save(members);
@@ -35,12 +35,12 @@ describe("an image that is written against another one", () => {
     expect(await lab.load(second)).toEqual(asText(members));
   });
 
-  it("costs next to nothing when nothing has changed, however many changes there were before", async () => {
+  it("costs next to nothing without changes, however many changes there were before", async () => {
     const lab = await openLab();
     let memory: Buffer = randomBytes(LARGE);
     let last = await lab.save({ memory });
     for (let round = 0; round < 6; round++) {
-      // In each block, and more than an image has room for.
+      // In each block, and more than fits into an image.
       memory = withNewPages(
         memory,
         Array.from({ length: 48 }, (_, index) => 32 * index + round),
@@ -54,7 +54,7 @@ describe("an image that is written against another one", () => {
     expect(await lab.load(last)).toEqual(asText({ memory }));
   });
 
-  it("finds again what has moved by whole pages", async () => {
+  it("finds content that has moved by whole pages", async () => {
     const lab = await openLab();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });
@@ -65,14 +65,14 @@ describe("an image that is written against another one", () => {
       memory.subarray(9 * BLOCK),
     ]);
     const second = await lab.save({ memory: moved }, first);
-    // The block in which the second move lies is written in full.
+    // The block with the second move is written in full.
     expect(second.addedBytes).toBeLessThan(73 * PAGE + 3 * BLOCK);
     expect(await lab.load(second)).toEqual(asText({ memory: moved }));
   });
 
-  it("finds again what has moved when everything looks alike", async () => {
+  it("finds moved content among similar content", async () => {
     const lab = await openLab();
-    // Objects as an interpreter lays them out: a type, a count, a pointer, and little that is their own.
+    // Objects as an interpreter lays them out: a type, a count, a pointer, and little unique content.
     const memory = Buffer.alloc(LARGE);
     for (let at = 0; at < LARGE; at += 64) {
       memory.writeBigUInt64LE(0x7f12_3456_7890n, at);
@@ -87,12 +87,12 @@ describe("an image that is written against another one", () => {
       memory.subarray(6 * PAGE),
     ]);
     const second = await lab.save({ memory: moved }, first);
-    // A difference to what only looks alike would be smaller than the block, and still many times too large.
+    // A difference to merely similar content would be smaller than the block, and still many times too large.
     expect(second.addedBytes).toBeLessThan(first.addedBytes / 10);
     expect(await lab.load(second)).toEqual(asText({ memory: moved }));
   });
 
-  it("needs no image that it was written against, only the packs", async () => {
+  it("needs only the packs, not the image that it was written against", async () => {
     const lab = await openLab();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });
@@ -102,7 +102,7 @@ describe("an image that is written against another one", () => {
     expect(await lab.load(second)).toEqual(asText({ memory: changed }));
   });
 
-  it.each(["gone", "damaged", "of format 1"])("is written in full when that one is %s", async (what) => {
+  it.each(["gone", "damaged", "of format 1"])("is written in full if the base is %s", async (what) => {
     const lab = await openLab();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });
@@ -116,12 +116,12 @@ describe("an image that is written against another one", () => {
     expect(await lab.load(second)).toEqual(asText({ memory }));
   });
 
-  it("is written in full where the packs of that one are missing", async () => {
+  it("is written in full if the packs of the base are missing", async () => {
     const lab = await openLab();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });
     await rm(join(lab.root, "packs"), { recursive: true });
-    // Blocks that have not changed are named without a look at them: an image vouches for its packs.
+    // Unchanged blocks are referenced without a check: an image vouches for its packs.
     const second = await lab.save(
       {
         memory: withNewPages(
@@ -134,12 +134,12 @@ describe("an image that is written against another one", () => {
     expect(second.addedBytes).toBeGreaterThan(LARGE);
   });
 
-  it("leaves packs that it would use little of", async () => {
+  it("drops packs that it would hardly use", async () => {
     const lab = await openLab();
     const memory = randomBytes(LARGE);
     const first = await lab.save({ memory });
     const [firstPack] = await lab.packs();
-    // All but two blocks are new, so the first pack is hardly used by the second image, and not at all by the third.
+    // All but two blocks are new, so the second image hardly uses the first pack, and the third not at all.
     const second = Buffer.concat([memory.subarray(0, 2 * BLOCK), randomBytes(LARGE - 2 * BLOCK)]);
     const secondImage = await lab.save({ memory: second }, first);
     const third = await lab.save({ memory: second }, secondImage);
@@ -165,7 +165,7 @@ it.each([
   expect(await lab.load(image)).toEqual(asText({ memory }));
 });
 
-it("gives back every image of a long life, whatever changes in it", async () => {
+it("every image of a long chain loads correctly, whatever changes", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("page"), at: fc.nat(400) }),
     fc.record({ kind: fc.constant("insert"), at: fc.nat(400) }),

@@ -8,12 +8,12 @@ import { BLOCK } from "./block-images.ts";
 export const CRAFTED_KEY = "sandbox/checkpoints/crafted.img";
 
 export interface Crafted {
-  /** What the image itself has of blocks. */
+  /** The blocks in the image itself. */
   readonly inImage?: Uint8Array;
   readonly table: Buffer;
   readonly members?: readonly object[];
   readonly packs?: readonly object[];
-  /** Changes what the parts say of themselves. */
+  /** Changes the claims of the parts. */
   readonly envelope?: object;
   readonly requirements?: object;
 }
@@ -27,7 +27,7 @@ export function entryOf(plain: Uint8Array, given: Partial<BlockEntry>): BlockEnt
   return { ...zeroEntry(plain.byteLength), codec: 1, sha256: sha256(plain), storedBytes: plain.byteLength, ...given };
 }
 
-/** Writes an image whose digests all hold, whatever it says. */
+/** Writes an image with valid digests, whatever it claims. */
 export async function writeCrafted(store: ObjectStore, crafted: Crafted): Promise<void> {
   const { inImage = Buffer.alloc(0), table, packs = [], requirements = {} } = crafted;
   const blocks = table.byteLength / 80;
@@ -57,7 +57,7 @@ export async function writeCrafted(store: ObjectStore, crafted: Crafted): Promis
   await store.write(CRAFTED_KEY, [body, envelope, footer]);
 }
 
-/** A table of `blocks` blocks that are each made from two, and these from two, as deep as it goes. */
+/** A table of `blocks` blocks that each depend on two, and these on two, up to the maximum depth. */
 export function deepTable(blocks: number): Buffer {
   const depths = [3, 2, 1];
   const chain = depths.map((depth, index) => {

@@ -24,14 +24,14 @@ async function unpacked(lab: ImageLab, crafted: Crafted): Promise<readonly strin
 const zeros = (count: number): Buffer => Buffer.alloc(count * 80, encodeTable([zeroEntry(BLOCK)]));
 const PLAIN = Buffer.alloc(BLOCK, 7);
 
-it("is read where all that it says is so", async () => {
+it("is read if all its claims are true", async () => {
   expect(await unpacked(await openLab(), { table: zeros(3) })).toEqual(["memory"]);
   const stored = zstdCompressSync(PLAIN);
   const table = encodeTable([entryOf(PLAIN, { codec: 2, storedBytes: stored.byteLength })]);
   expect(await unpacked(await openLab(), { table, inImage: stored })).toEqual(["memory"]);
 });
 
-it("of a terabyte in a few kilobytes is refused before anything is made of it", async () => {
+it("that claims a terabyte in a few kilobytes is refused before anything is created", async () => {
   const lab = await openLab({ machineBytes: async () => 2 ** 39 });
   const into = await temporaryFolder();
   await writeCrafted(lab.store, { table: zeros(4 * 1024 * 1024) });
@@ -44,13 +44,13 @@ it("of a terabyte in a few kilobytes is refused before anything is made of it", 
   expect(await readdir(into)).toEqual([]);
 });
 
-it("with hundreds of thousands of blocks that depend on many others does not hold everybody up", async () => {
+it("with hundreds of thousands of interdependent blocks does not block others", async () => {
   const lab = await openLab();
   await writeCrafted(lab.store, {
     table: deepTable(400_000),
     members: [{ name: "memory", size_bytes: 400_000 * BLOCK, first_block: 0, blocks: 400_000 }],
   });
-  // Of this thread alone, so that it does not matter what else the machine has to do.
+  // The time of this thread alone, so that other load does not matter.
   const busyMs = (): number => (process.threadCpuUsage().user + process.threadCpuUsage().system) / 1000;
   let longest = 0;
   let last = busyMs();
@@ -155,7 +155,7 @@ it.each(REFUSED)("is refused with %s", async (_, crafted, problem) => {
   });
 });
 
-it("with a table that is longer than it says is not unpacked further than that", async () => {
+it("with a table that is longer than claimed is not decompressed beyond the claimed size", async () => {
   const lab = await openLab();
   await writeCrafted(lab.store, { table: zeros(100_000) });
   const image = (await lab.images.open(CRAFTED_KEY)) as OpenBlockImage;

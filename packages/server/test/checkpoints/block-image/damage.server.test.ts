@@ -6,13 +6,14 @@ import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import { asText, BLOCK, flip, openLab, withNewPages } from "./block-images.ts";
 
-it("is found all over an image, and its blocks", async () => {
+it("is detected everywhere in an image and its blocks", async () => {
   const lab = await openLab();
   const image = await lab.save({ one: randomBytes(300), two: Buffer.alloc(0), "in/three": Buffer.alloc(5000, 7) });
   const path = join(lab.root, image.key);
   const good = await readFile(path);
   const undetected: number[] = [];
-  // One digest covers all bytes of a part: every fifth byte, each bit in its turn. The footer's are looked at in full by the tests of format 1.
+  // One digest covers all bytes of a part: every fifth byte is tested, each bit in turn. The tests of format 1 cover
+  // the footer completely.
   for (let at = 0; at < good.byteLength; at += at < 16 ? 1 : 5) {
     const bad = Buffer.from(good);
     bad[at] = (good[at] ?? 0) ^ (1 << (at % 8));
@@ -26,7 +27,7 @@ it("is found all over an image, and its blocks", async () => {
   await lab.load(image);
 });
 
-it("is found in an image that is cut off anywhere, or has more at its end", async () => {
+it("is detected in an image that is truncated anywhere, or has extra bytes at its end", async () => {
   const lab = await openLab();
   const image = await lab.save({ one: randomBytes(3000) });
   const path = join(lab.root, image.key);
@@ -50,7 +51,7 @@ it("names the member, the block and the pack", async () => {
   expect(await problemOf(lab.images.open(image.key).then((open) => lab.images.verify(open)))).toMatchObject(expected);
 });
 
-it("blames the block that a difference was taken to, not the difference", async () => {
+it("is reported for the block that a difference refers to, not for the difference", async () => {
   const { lab, image, pack, memory } = await packedImage();
   const second = await lab.save({ memory: withNewPages(memory, [64 * 7]) }, image);
   await flip(join(lab.root, "packs", pack), 16 + 7 * BLOCK + 5);
@@ -59,7 +60,7 @@ it("blames the block that a difference was taken to, not the difference", async 
   });
 });
 
-it("of a pack that is cut off or missing is said so", async () => {
+it("of a truncated or missing pack is reported", async () => {
   const { lab, image, pack } = await packedImage();
   const path = join(lab.root, "packs", pack);
   await truncate(path, 16 + 3 * BLOCK);
@@ -73,7 +74,7 @@ it("of a pack that is cut off or missing is said so", async () => {
   });
 });
 
-it("of a copy on this machine is mended from the store", async () => {
+it("of a local copy is repaired from the store", async () => {
   const folder = await temporaryFolder();
   const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
   const memory = randomBytes(12 * BLOCK);
@@ -85,7 +86,7 @@ it("of a copy on this machine is mended from the store", async () => {
   expect(await lab.load(image)).toEqual(asText({ memory }));
 });
 
-it("of a copy on this machine does not go into what is saved", async () => {
+it("of a local copy does not get into a save", async () => {
   const folder = await temporaryFolder();
   const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
   const memory = randomBytes(12 * BLOCK);
@@ -97,7 +98,7 @@ it("of a copy on this machine does not go into what is saved", async () => {
   expect(await lab.load(second)).toEqual(asText({ memory: changed }));
 });
 
-it("of blocks that are in an image itself does not go into the next one", async () => {
+it("of blocks in an image itself does not get into the next image", async () => {
   const { lab, image, memory } = await packedImage();
   const changed = withNewPages(memory, [64 * 7]);
   const second = await lab.save({ memory: changed }, image);
@@ -107,7 +108,7 @@ it("of blocks that are in an image itself does not go into the next one", async 
   expect(await lab.load(third)).toEqual(asText({ memory: changed }));
 });
 
-it("of packs that were lost is mended by the next save of what is at hand", async () => {
+it("of lost packs is repaired by the next save of available data", async () => {
   const { lab, image, pack, memory } = await packedImage();
   await rm(join(lab.root, "packs", pack));
   const second = await lab.save({ memory }, image);

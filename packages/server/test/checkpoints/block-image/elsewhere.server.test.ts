@@ -9,8 +9,8 @@ import { asText, BLOCK, openLab, PAGE, withNewPages } from "./block-images.ts";
 
 const LARGE = 24 * BLOCK;
 
-describe("packs of a store that is elsewhere", () => {
-  it("are kept here on their way there, so that the next save can be taken as a difference to them", async () => {
+describe("packs of a remote store", () => {
+  it("are cached when they are uploaded, so that the next save can be a difference to them", async () => {
     const folder = await temporaryFolder();
     const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
     const memory = randomBytes(LARGE);
@@ -35,7 +35,7 @@ describe("packs of a store that is elsewhere", () => {
     }
   });
 
-  it("lie here for a load no more of them at a time than there is room for, but for those on their way", async () => {
+  it("are cached during a load only as far as there is room, except those in flight", async () => {
     const folder = await temporaryFolder();
     const packBytes = 4 * BLOCK;
     const limitBytes = 2.5 * packBytes;
@@ -48,7 +48,7 @@ describe("packs of a store that is elsewhere", () => {
     }
     expect(await lab.packs()).toHaveLength(12);
     if (image === undefined) throw new Error("There is no image.");
-    // One that is made from blocks of most of the others.
+    // A member that depends on blocks of most of the others.
     members["part-3"] = withNewPages(members["part-3"] ?? Buffer.alloc(0), [1, 100, 200]);
     members["part-9"] = withNewPages(members["part-9"] ?? Buffer.alloc(0), [2]);
     image = await lab.save(members, image);
@@ -77,12 +77,12 @@ describe("packs of a store that is elsewhere", () => {
     await look();
     expect(fetched).toBeGreaterThanOrEqual(12);
     expect(fetched).toBeLessThan(20);
-    // Four are on their way at the same time.
+    // Four are in flight at the same time.
     expect(mostBytes).toBeLessThanOrEqual(limitBytes + 4 * (packBytes + PAGE));
     expect(mostBytes).toBeGreaterThan(packBytes);
   });
 
-  it("come for one load though another that waited for them too was called off", async () => {
+  it("arrive for one load although another that waited for them too was cancelled", async () => {
     const folder = await temporaryFolder();
     const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
     const memory = randomBytes(LARGE);
@@ -102,7 +102,7 @@ describe("packs of a store that is elsewhere", () => {
     expect(loaded).toEqual({ status: "fulfilled", value: asText({ memory }) });
   });
 
-  it("are not needed for a save: what cannot be taken as a difference is written in full", async () => {
+  it("are not needed for a save: blocks without a local base are written in full", async () => {
     const folder = await temporaryFolder();
     const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
     const memory = randomBytes(LARGE);
@@ -148,7 +148,7 @@ describe("a save that fails", () => {
     expect(await Array.fromAsync(lab.store.list(""), ({ key }) => key)).toEqual([]);
   });
 
-  it("that reads back differently is no save", async () => {
+  it("that reads back differently fails", async () => {
     const lab = await openLab();
     const { store } = lab;
     const read = store.read.bind(store);

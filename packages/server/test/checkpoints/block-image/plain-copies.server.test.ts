@@ -30,7 +30,7 @@ async function loadElsewhere({ store }: ImageLab, { key }: SavedImage): Promise<
   return asText(Object.fromEntries(await Promise.all(read)));
 }
 
-describe("a save against an image whose members lie here as they are", () => {
+describe("a save against an image with plain local copies of its members", () => {
   it("needs no pack of that one", async () => {
     const { lab, packs } = await openLabWithCopies();
     const memory = randomBytes(LARGE);

@@ -31,12 +31,12 @@ function changedStore(
 }
 
 describe("an encrypted image", () => {
-  it("is loaded as it was saved, and nothing of it can be read in the store", async () => {
+  it("is loaded unchanged, and nothing of it can be read in the store", async () => {
     const { root, store } = await openStore();
     const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
     const sandboxId = newId();
     const small = Buffer.from(SECRET);
-    // What cannot be compressed would lie in the store as it is.
+    // Incompressible data would be in the store unchanged.
     const random = randomBytes(400_000);
     const { name } = await server.save(sandboxId, { text: TEXT, small, random });
     const changed = withNewPages(TEXT, [3]);
@@ -97,7 +97,7 @@ describe("an encrypted image", () => {
     expect(new Set(contents).size).toBe(contents.length);
   });
 
-  it("says which key is needed, and which one was given", async () => {
+  it("names the needed key, and the given one", async () => {
     const { store } = await openStore();
     const [right, wrong] = [newKey(), newKey()];
     const server = serverOn(store, serverKeys(new Map([["main", right]]), "main"));
@@ -114,7 +114,7 @@ describe("an encrypted image", () => {
       details: { fingerprint: right.fingerprint, given: wrong.fingerprint },
     });
     expect(await without.checkpoints.list(sandboxId)).toHaveLength(1);
-    // What cannot be opened is not written against, either.
+    // An image that cannot be opened is not used as a base either.
     const base = `${sandboxId}/checkpoints/${name}`;
     await other.save(newId(), { text: TEXT }, { base });
     await expect(without.save(newId(), { text: TEXT }, { base })).rejects.toMatchObject({ code: "key_unavailable" });
@@ -203,7 +203,7 @@ describe("an encrypted image", () => {
 });
 
 describe("a data key", () => {
-  it("goes with the last that needs it, and takes along what was copied before", async () => {
+  it("is removed with its last user, which makes earlier copies unreadable", async () => {
     const { root, store } = await openStore();
     const masters = serverKeys(new Map([["main", newKey()]]), "main");
     const server = serverOn(store, masters);
@@ -234,7 +234,7 @@ describe("a data key", () => {
     await rm(copy, { recursive: true });
   });
 
-  it("is given to nobody once it is going", async () => {
+  it("accepts no user while it is being removed", async () => {
     const { store } = await openStore();
     const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
     const [sandboxId, fork] = [newId(), newId()];
@@ -247,7 +247,7 @@ describe("a data key", () => {
     expect(await dataKeyOfImage(store, `${fork}/checkpoints/${next.name}`)).not.toBe(before);
   });
 
-  it("opens nothing any more from the moment that it is going, however far that came", async () => {
+  it("opens nothing from the moment its removal begins", async () => {
     const { store } = await openStore();
     const masters = serverKeys(new Map([["main", newKey()]]), "main");
     const server = serverOn(store, masters);
@@ -265,7 +265,7 @@ describe("a data key", () => {
     await expect(server.load(sandboxId, name)).rejects.toMatchObject({ code: "image_damaged" });
   });
 
-  it("goes again when what it was made for fails", async () => {
+  it("is removed if its first use fails", async () => {
     const { store } = await openStore();
     const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
     const state = await stateOf({ text: TEXT });
@@ -275,7 +275,7 @@ describe("a data key", () => {
     expect(await collect(store.list("data-keys"))).toEqual([]);
   });
 
-  it("that was tampered with is refused, also when it is another's", async () => {
+  it("is refused if it was changed or belongs to another", async () => {
     const { root, store } = await openStore();
     const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
     const [sandboxId, other] = [newId(), newId()];

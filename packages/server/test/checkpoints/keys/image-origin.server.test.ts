@@ -18,7 +18,7 @@ async function partsOf(store: ObjectStore, key: string) {
   return { bytes, footer, envelope };
 }
 
-/** Writes an image with another envelope, and with digests that are right for it, as whoever can write the store may. */
+/** Writes an image with another envelope and matching digests, as anyone with access to the store may. */
 async function forge(store: ObjectStore, from: string, to: string, change: (envelope: Envelope) => object) {
   const { bytes, footer, envelope } = await partsOf(store, from);
   const text = Buffer.from(JSON.stringify(change(envelope)));

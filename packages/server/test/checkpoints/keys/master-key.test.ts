@@ -33,7 +33,7 @@ it("is seen by nobody by accident", () => {
   for (const encoding of ["hex", "base64"] as const) expect(shown).not.toContain(BYTES.toString(encoding).slice(0, 12));
 });
 
-it("opens what it has wrapped, for the same data key only", () => {
+it("unwraps its own data keys, each for its id only", () => {
   const key = new MasterKey(BYTES);
   const dataKey = randomBytes(32);
   const wrapped = key.wrap("one", dataKey);

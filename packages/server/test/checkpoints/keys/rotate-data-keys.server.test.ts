@@ -63,7 +63,7 @@ describe("two rotations to different keys at once", () => {
 });
 
 describe("rotation", () => {
-  it("lets the new key open everything, and the old one nothing", async () => {
+  it("makes the new key open everything, and the old one nothing", async () => {
     const { root, store, keys, saved, masters } = await openLab();
     const images = [...(await filesIn(root))].filter(([path]) => path.endsWith(".img"));
     expect(await rotateDataKeys(store, masters, { apply: false })).toMatchObject({ rewrapped: 3, client_held: 1 });
@@ -112,7 +112,7 @@ describe("rotation", () => {
     expect(await collect(store.listCells("data-keys"))).toHaveLength(4);
   });
 
-  it("says what it cannot open, and does the rest", async () => {
+  it("reports keys that it cannot open, and rotates the rest", async () => {
     const { store, keys, masters } = await openLab();
     keys.set("lost", newKey());
     const encryption = { held_by: "server", key: "lost" } as const;
@@ -122,14 +122,14 @@ describe("rotation", () => {
     expect(rotation).toMatchObject({ rewrapped: 3, failed: [{ error: "key_unavailable" }] });
   });
 
-  it("says that there is no present key, instead of taking an old one for it", async () => {
+  it("reports a missing current key, instead of using an old one", async () => {
     const { store, keys } = await openLab();
     const rotation = await rotateDataKeys(store, serverKeys(keys, undefined, ["old"]), { apply: true });
     expect(rotation).toMatchObject({ rewrapped: 0, current: 0, client_held: 1 });
     expect(rotation.failed.map(({ error }) => error)).toEqual(["bad_request", "bad_request", "bad_request"]);
   });
 
-  it("says which secret is missing where the server has others", async () => {
+  it("names the missing secret if the server has others", async () => {
     const { store, keys, saved, masters } = await openLab();
     keys.delete("old");
     const { id, name } = saved[0] ?? { id: "", name: "" };
@@ -151,7 +151,7 @@ describe("rotation", () => {
     }
   });
 
-  it("brings no key back that goes meanwhile", async () => {
+  it("does not bring back a key that is removed meanwhile", async () => {
     const { store, saved, masters } = await openLab();
     const server = serverOn(store, masters);
     const raced = new Proxy(store, {

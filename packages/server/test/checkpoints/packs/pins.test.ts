@@ -24,7 +24,7 @@ function withFailing(store: ObjectStore, method: keyof ObjectStore, fails: () =>
   });
 }
 
-it("pins what an image uses until it is released", async () => {
+it("pins the packs of an image until it is released", async () => {
   const { store, uuid, pins } = await aStore();
   const pin = await pins.hold({ uuid, base: BASE });
   expect(await readPin(store, pinKey(uuid))).toEqual({ format: 1, publisher: "server", uuid, uses: BASE.packs });
@@ -34,7 +34,7 @@ it("pins what an image uses until it is released", async () => {
   expect(await readPin(store, pinKey(uuid))).toBeUndefined();
 });
 
-it("gives no pack that any collection has condemned", async () => {
+it("uses no pack that any collection has condemned", async () => {
   const { store, uuid, pins } = await aStore();
   await condemn(store, randomUUID(), ["other-0"]);
   await condemn(store, randomUUID(), ["a-1"]);
@@ -42,21 +42,21 @@ it("gives no pack that any collection has condemned", async () => {
   expect(BASE.packs.map(pin.isCondemned)).toEqual([false, true]);
 });
 
-it.each(['{"format":2}', "{"])("gives no pack when it cannot read what is condemned: %s", async (text) => {
+it.each(['{"format":2}', "{"])("uses no pack if it cannot read a verdict: %s", async (text) => {
   const { store, uuid, pins } = await aStore();
   await store.writeText(`condemned/${randomUUID()}.json`, text);
   const pin = await pins.hold({ uuid, base: BASE });
   expect(BASE.packs.map(pin.isCondemned)).toEqual([true, true]);
 });
 
-it("gives no pack of an image that has been removed", async () => {
+it("uses no pack of a removed image", async () => {
   const { store, uuid, pins } = await aStore();
   await store.delete(BASE.imageKey);
   const pin = await pins.hold({ uuid, base: BASE });
   expect(BASE.packs.map(pin.isCondemned)).toEqual([true, true]);
 });
 
-it("says of a pin that it cannot read that it cannot", async () => {
+it("reports a pin that it cannot read", async () => {
   const { store, uuid } = await aStore();
   await store.writeText(pinKey(uuid), '{"format":2}');
   expect(await readPin(store, pinKey(uuid))).toBe("unreadable");

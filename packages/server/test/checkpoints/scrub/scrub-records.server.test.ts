@@ -20,7 +20,7 @@ test("one of several servers that want to begin at once does, and none again bef
   expect(await begin(NOW_MS + HOUR_MS)).toBe(true);
 });
 
-test("after one that was stopped somebody else begins; one that ended counts from its beginning", async () => {
+test("after a stopped scrub another server begins; a finished one counts from its beginning", async () => {
   const records = new ScrubRecords(await DirectoryStore.open(await temporaryFolder()));
   const begin = async (nowMs: number) => await records.begin(turn(nowMs));
   expect([await records.last(), await begin(NOW_MS)]).toEqual([undefined, true]);
@@ -54,7 +54,7 @@ test("a pass that a dead server began counts for nothing; a pass that it finishe
   expect(await records.begin(turn(NOW_MS + 3, "three", ["one", "two"]))).toBe(false);
 });
 
-test("after one that somebody has stopped none begins before its time", async () => {
+test("after a user stopped a scrub, none begins before its time", async () => {
   const records = new ScrubRecords(await DirectoryStore.open(await temporaryFolder()));
   expect(await records.begin(turn(NOW_MS))).toBe(true);
   await records.hold(NOW_MS + 1000);

@@ -108,7 +108,7 @@ test("a missing pack, an unreadable image and an unreferenced pack are distingui
   expect(unnamedPacks.bytes).toBeGreaterThan(9 * BLOCK);
 });
 
-test("a pack that goes while it is looked at, and that others are differences to, is what is missing, not those", async () => {
+test("a pack that disappears during the check is missing, and the differences to its blocks are not", async () => {
   const lab = await openLab({ remote: true });
   const memory = randomBytes(12 * BLOCK);
   const first = await lab.save({ memory });
@@ -174,7 +174,7 @@ test("an image that a head or a record names and the store lacks is missing; a d
   expect((await begin(lab).run(moved)).problems.size).toBe(0);
 });
 
-test("an image that goes before it is verified is missing only if something still names it", async () => {
+test("an image that is removed before it is verified is missing only if something still references it", async () => {
   const lab = await openLab();
   const key = "sandbox/checkpoints/checkpoint_77.img";
   expect((await begin(lab).verify([{ key }], async () => false)).problems.size).toBe(0);
@@ -250,7 +250,7 @@ test("the bytes of a remote store are read, not a copy here", async () => {
   expect((await scrub(lab)).missingPacks).toMatchObject([{ images: keys(image) }]);
 });
 
-test("fetched parts of a remote store lie in the given folder, for as long as they are needed", async () => {
+test("fetched packs of a remote store are in the given folder, only as long as they are needed", async () => {
   const lab = await openLab({ remote: true });
   await lab.save({ memory: randomBytes(12 * BLOCK) });
   const [pack = ""] = await lab.packs();
@@ -267,7 +267,7 @@ test("fetched parts of a remote store lie in the given folder, for as long as th
   expect(await readdir(workDirectory)).toEqual([]);
 });
 
-test("the leftovers of a killed scrub are removed by a later one, once nobody can use them any more", async () => {
+test("the leftovers of a killed scrub are removed by a later one, once nobody can use them", async () => {
   const lab = await openLab();
   const workDirectory = await temporaryFolder();
   const [old, present] = ["sandboxer-scrub-old", "sandboxer-scrub-present"];

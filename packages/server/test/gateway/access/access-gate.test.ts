@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { KeyFile } from "../../../src/gateway/access/key-file.ts";
+import { PeerSecret } from "../../../src/gateway/access/peer-secret.ts";
 import { openAccess, type AccessOptions } from "../../../src/gateway/access/open-access.ts";
 import type { AccessRequest } from "../../../src/gateway/access/shown-credential.ts";
 import { FakeClock } from "../../lease/fake-clock.ts";
@@ -15,6 +16,7 @@ function gateWith(options: Partial<AccessOptions>) {
     keyFile: undefined,
     loopbackOnly: true,
     rateLimit: 0,
+    fleet: () => ({ peerSecret: new PeerSecret(Buffer.alloc(32)), records: undefined, servers: () => 1 }),
     clock,
     log,
     ...options,
@@ -37,7 +39,7 @@ const from = (remoteAddress: string, key?: string): AccessRequest => ({
 });
 
 describe("too many requests", () => {
-  test("of an address, where there are no keys; the error says how long to wait", () => {
+  test("apply per address if there are no keys; the error has the waiting time", () => {
     const { gate, clock, outcome } = gateWith({ rateLimit: 1, rateBurst: 2 });
     const outcomes = ["1.1.1.1", "1.1.1.1", "1.1.1.1", "2.2.2.2"].map((address) => outcome(from(address)));
     expect(outcomes).toEqual(["anonymous", "anonymous", "rate_limited", "anonymous"]);
@@ -51,7 +53,7 @@ describe("too many requests", () => {
     expect(outcome(from("1.1.1.1"))).toBe("anonymous");
   });
 
-  test("of a key, wherever it comes from; those without one do not use it up", () => {
+  test("apply per key, from any address; callers without a key do not use them up", () => {
     const { outcome } = gateWith({ apiKeys: ["one", "two"], rateLimit: 1, rateBurst: 1 });
     expect([outcome(from("1.1.1.1")), outcome(from("1.1.1.1"))]).toEqual(["none", "rate_limited"]);
     expect(outcome(from("1.1.1.1", "one"))).toBe("environment:1");
@@ -89,7 +91,7 @@ describe("wrong keys", () => {
     expect(outcome(from("1.1.1.1", text))).toBe(`key:${record.id}`);
   });
 
-  test("leave a line that says where they came from, and nothing of them", () => {
+  test("are logged with their origin, and without their content", () => {
     const { outcome, lines } = gateWith({ apiKeys: ["right"] });
     outcome(from("203.0.113.9", "hunter2"));
     outcome(from("203.0.113.9"));

@@ -22,7 +22,7 @@ function linesOf(file: string): unknown[] {
   return lines.map((line) => JSON.parse(line) as unknown);
 }
 
-test("each thing that is done is one line in the log and in the file, which only its owner reads", async () => {
+test("each action is one line in the log and in the file, which only its owner can read", async () => {
   const file = join(await temporaryFolder(), "audit.jsonl");
   const { audit, lines } = auditLog(file);
   audit.record({ who: ANONYMOUS, what: "create", sandboxId: "s", epoch: 3, outcome: "ok" });
@@ -32,7 +32,7 @@ test("each thing that is done is one line in the log and in the file, which only
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test("how it went comes from the error", async () => {
+test("the outcome comes from the error", async () => {
   const { audit, lines } = auditLog();
   const around = (error?: Error) =>
     audit.around({ who: ANONYMOUS, what: "create" }, async () => {
@@ -50,7 +50,7 @@ test("how it went comes from the error", async () => {
   expect(JSON.stringify(lines)).not.toContain("broken");
 });
 
-test("a file that was moved away is begun again", async () => {
+test("a file that was moved is created again", async () => {
   const file = join(await temporaryFolder(), "audit.jsonl");
   const { audit } = auditLog(file);
   audit.record({ who: ANONYMOUS, what: "create", outcome: "ok" });
@@ -60,7 +60,7 @@ test("a file that was moved away is begun again", async () => {
   expect(linesOf(file)).toMatchObject([{ what: "execute" }]);
 });
 
-test("a file that cannot be written keeps the server from starting; later the log says so", async () => {
+test("an unwritable file keeps the server from starting; a later failure is logged", async () => {
   const folder = join(await temporaryFolder(), "audit");
   const file = join(folder, "audit.jsonl");
   expect(() => auditLog(file)).toThrow(/audit file .* cannot be written/);

@@ -3,14 +3,14 @@ import { RateLimiter } from "../../../src/gateway/access/rate-limiter.ts";
 import { remoteNetwork } from "../../../src/gateway/access/access-gate.ts";
 import { FakeClock } from "../../lease/fake-clock.ts";
 
-function limiter(options: { perSecond?: number; burst?: number; maxCallers?: number } = {}) {
+function limiter(options: { perSecond?: number; burst?: number; maxCallers?: number; servers?: () => number } = {}) {
   const clock = new FakeClock();
   return { clock, limiter: new RateLimiter({ perSecond: 10, burst: 5, clock, ...options }) };
 }
 
 const times = (count: number, take: () => number): number[] => Array.from({ length: count }, take);
 
-test("a burst goes through, then one in each interval; a refused caller loses nothing", () => {
+test("a burst is allowed, then one call per interval; a refused caller loses nothing", () => {
   const { clock, limiter: rate } = limiter();
   expect(times(6, () => rate.take("a"))).toEqual([0, 0, 0, 0, 0, 100]);
   expect(rate.take("a")).toBe(100);
@@ -18,6 +18,18 @@ test("a burst goes through, then one in each interval; a refused caller loses no
   expect([rate.take("a"), rate.take("a")]).toEqual([0, 100]);
   clock.advance(250);
   expect([rate.take("a"), rate.take("a"), rate.take("a")]).toEqual([0, 0, 50]);
+});
+
+test("servers that share a limit allow their parts of it, as their number changes", () => {
+  let servers = 2;
+  const { clock, limiter: rate } = limiter({ perSecond: 10, burst: 4, servers: () => servers });
+  expect(times(3, () => rate.take("a"))).toEqual([0, 0, 200]);
+  clock.advance(200);
+  expect([rate.take("a"), rate.take("a")]).toEqual([0, 200]);
+  servers = 1;
+  expect(times(3, () => rate.take("b"))).toEqual([0, 0, 0]);
+  servers = 100;
+  expect([rate.take("c"), rate.take("c")]).toEqual([0, 10_000]);
 });
 
 test.each([3, 7, 30, 60, 999, 1 / 6])("at %d in a second the burst is complete, at any time", (perSecond) => {
@@ -29,14 +41,14 @@ test.each([3, 7, 30, 60, 999, 1 / 6])("at %d in a second the burst is complete, 
   }
 });
 
-test("a long pause gives the burst and no more", () => {
+test("a long pause allows the burst and no more", () => {
   const { clock, limiter: rate } = limiter();
   times(5, () => rate.take("a"));
   clock.advance(3_600_000);
   expect(times(6, () => rate.take("a"))).toEqual([0, 0, 0, 0, 0, 100]);
 });
 
-test("callers do not disturb each other, and looking takes nothing", () => {
+test("callers do not affect each other, and reading takes no token", () => {
   const { limiter: rate } = limiter({ burst: 1 });
   expect([rate.waitMs("a"), rate.take("a"), rate.waitMs("a"), rate.take("b")]).toEqual([0, 0, 100, 0]);
 });

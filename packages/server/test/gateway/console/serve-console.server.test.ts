@@ -40,7 +40,7 @@ interface RawAnswer {
   readonly body: Buffer;
 }
 
-/** As it is written: fetch would tidy the path up and unpack the answer. */
+/** Unchanged: fetch would normalize the path and decompress the answer. */
 function raw(
   { httpUrl }: TestServer,
   path: string,
@@ -83,7 +83,7 @@ test("the page has a fresh nonce in its policy and its text, and is never kept",
   expect(first.headers["etag"]).toBeUndefined();
 });
 
-test("addresses inside of the console have the page, those of programs do not", async () => {
+test("URLs inside the console return the page, those of the API do not", async () => {
   const server = await start();
   for (const path of ["/sandboxes/abc", "/sandboxes/a%2Fb?tab=files", "/v1x"]) {
     expect((await raw(server, path, HTML)).body.toString()).toContain("<title>page");
@@ -187,7 +187,7 @@ test("/docs serves the built documentation with the same policy, and nothing out
   expect((await raw(server, "/docs/", { host: "rebound.example" })).status).toBe(403);
 });
 
-test("documentation that is not built says what to run", async () => {
+test("documentation that is not built shows the command to run", async () => {
   const { status, headers, body } = await raw(await start(), "/docs/guides/limits", HTML);
   expect([status, headers["content-type"]]).toEqual([404, "text/plain; charset=utf-8"]);
   expect(body.toString()).toContain("npm run docs");
@@ -202,7 +202,7 @@ test("an open server answers to loopback names alone, one with keys to all, with
   expect((await raw(keyed, "/", evil)).status).toBe(200);
 });
 
-test("a console that is not built says what to run; one that is turned off is not served", async () => {
+test("a console that is not built shows the command to run; one that is turned off is not served", async () => {
   const { status, headers, body } = await raw(await start({ consoleFolder: "/nonexistent" }), "/");
   expect([status, headers["content-type"]]).toEqual([404, "text/plain; charset=utf-8"]);
   expect(body.toString()).toContain("npm run build:console");

@@ -44,7 +44,7 @@ test.each(ABSURD)("a head with %s is named, and breaks no list", async (_, chang
   expect([body.items.map(({ id }) => id), body.damaged.map(({ id }) => id)]).toEqual([[last, first], [absurd]]);
 });
 
-test("a head that was imported with a time that is none keeps its sandbox, and its place in pages", async () => {
+test("an imported head with an invalid time keeps its sandbox, and its position in pages", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const [first = "", last = ""] = await storedSandboxes(http, 2);

@@ -19,8 +19,8 @@ async function startKeyed() {
   return { server, read, lines, destroy };
 }
 
-describe("HTTP asks for a key of the route's scope", () => {
-  test("nobody: 401; a key that is good for less: 403, which says what is needed, and a line in the audit log", async () => {
+describe("HTTP requires a key with the route's scope", () => {
+  test("no key: 401; a smaller scope: 403 with the needed scope, and a line in the audit log", async () => {
     const { read, lines, destroy } = await startKeyed();
     expect(await destroy({})).toMatchObject({ status: 401, code: "unauthorized" });
     expect(lines).toEqual([]);

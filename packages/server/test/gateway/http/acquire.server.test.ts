@@ -23,7 +23,7 @@ async function marked(server: TestServer, id: string): Promise<boolean> {
   );
 }
 
-test("the same key and the same spec give the same sandbox: running, stored, or at another server", async () => {
+test("the same key and spec return the same sandbox: running, paused, or on another server", async () => {
   const one = await startTestServer();
   const two = await startTestServer({ store: one.storeFolder ?? null });
   const fresh = (await acquire(one)).body;
@@ -42,7 +42,7 @@ test("the same key and the same spec give the same sandbox: running, stored, or 
   expect(events.body.items.map(({ data }) => data)).toEqual([{ key: "my-convo", tier: "reattached" }]);
 });
 
-test("another spec is another sandbox, and the old one is destroyed", async () => {
+test("another spec creates another sandbox, and the old one is deleted", async () => {
   const server = await startTestServer();
   const first = (await acquire(server)).body;
   const second = (await acquire(server, { env: { MODE: "other" } })).body;
@@ -51,7 +51,7 @@ test("another spec is another sandbox, and the old one is destroyed", async () =
   expect((await new HttpClient(server).get(first.id)).state).toBe("destroyed");
 });
 
-test("a missing sandbox comes back from its newest snapshot", async () => {
+test("a missing sandbox is restored from its newest snapshot", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const first = (await acquire(server)).body;
@@ -85,7 +85,7 @@ test("a sandbox that does not answer is replaced", async () => {
   expect(second.id).not.toBe(first.id);
 });
 
-test("a sandbox whose newest state is damaged is not deleted for it: its intact states can be resumed", async () => {
+test("a sandbox whose newest state is damaged is not deleted: its intact states can be resumed", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const { id } = (await acquire(server)).body;
@@ -115,7 +115,7 @@ test("a sandbox whose newest state is damaged is not deleted for it: its intact 
   expect((await acquire(server)).body.tier).toBe("fresh");
 });
 
-test("a sandbox that somebody else uses elsewhere is not deleted for it", async () => {
+test("a sandbox that is in use on another server is not deleted", async () => {
   const one = await startTestServer();
   const two = await startTestServer({ store: one.storeFolder ?? null });
   const body = { enable_sandbox_handoff: false };
@@ -132,7 +132,7 @@ test("a key is needed", async () => {
   expect((await new HttpClient(server).call("POST", "/v1/sandboxes/acquire", {})).status).toBe(400);
 });
 
-test("an expired sandbox that is requested again lives as long as the request says", async () => {
+test("an expired sandbox that is requested again gets the lifetime of the request", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const first = (await acquire(server, { ttl: "1h" })).body;

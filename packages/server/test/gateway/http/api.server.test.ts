@@ -18,7 +18,7 @@ test("describes every route in an OpenAPI 3.1 document", async () => {
   expect(refs.filter((ref) => !named.includes(ref))).toEqual([]);
 });
 
-test("says what is wrong with a body, and where", async () => {
+test("reports what is wrong with a body, and where", async () => {
   const server = await startTestServer();
   const response = await fetch(`${server.httpUrl}/v1/sandboxes`, {
     method: "POST",

@@ -38,6 +38,13 @@ test("each change has the epoch that the sandbox had before it", async () => {
   ]);
 });
 
+test("a call in E2B's dialect that fails is audited with the reason", async () => {
+  const { http, of } = await audited();
+  const nowhere = "00000000-0000-4000-8000-000000000000";
+  expect((await http.call("DELETE", `/e2b/sandboxes/${nowhere}`)).status).toBe(404);
+  expect(of("destroySandbox")).toMatchObject([{ sandbox_id: nowhere, outcome: "failed", code: "not_found" }]);
+});
+
 test("a fork, a restore and a repeated request leave one line for each sandbox that is made", async () => {
   const { http, of } = await audited();
   const { id } = await http.create();

@@ -50,7 +50,7 @@ test("a head that was intact when the server read it first is named too", async 
   expect((await http.call("POST", `/v1/sandboxes/${ids[1]}/resume`)).status).toBe(200);
 });
 
-test("a head with a spec that is none does not take the list away", async () => {
+test("a head with an invalid spec does not break the list", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const [first = "", last = ""] = await storedSandboxes(http, 2);
@@ -83,7 +83,7 @@ test("each damaged one is on one page", async () => {
   }
 });
 
-test("a server whose record is damaged counts as alive, and blocks no other", async () => {
+test("a server with a damaged record counts as alive, and blocks no other", async () => {
   const server = await startTestServer();
   const gone = await startTestServer({ store: server.storeFolder ?? null });
   const http = new HttpClient(server);
@@ -96,7 +96,7 @@ test("a server whose record is damaged counts as alive, and blocks no other", as
   expect((await http.call("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);
 });
 
-test("a checkpoint that does not exist is not found, and nothing is taken for that", async () => {
+test("a missing checkpoint is not found, and nothing is claimed for it", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const [id = ""] = await storedSandboxes(http, 1);

@@ -26,7 +26,7 @@ export async function storedSandboxes(http: HttpClient, count: number): Promise<
   return ids;
 }
 
-/** One of three stored sandboxes cannot be read: it is named, and everything else goes on as if it were not there. */
+/** One of three stored sandboxes cannot be read: it is named, and everything else works as if it did not exist. */
 export async function expectDamageLeftAlone(
   server: TestServer,
   [first = "", damaged = "", last = ""]: readonly string[],

@@ -25,12 +25,12 @@ import {
 import { type ErrorAnswer, HttpClient } from "./support.ts";
 
 describe("a sandbox under its client's key", () => {
-  test("is saved and restored with it, and nobody restores it without", async () => {
+  test("is saved and restored with its key, and not without", async () => {
     const { server, http } = await start();
     const { id, encryption } = await create(http);
     expect(encryption).toEqual({ held_by: "client", key: fingerprint });
     await write(server, id);
-    // What the server saves by itself it saves with the key that it keeps for as long as the sandbox is here.
+    // Automatic saves use the key, which the server keeps while the sandbox is here.
     expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`, { leave_running: true })).status).toBe(200);
     expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
     const resume = `/v1/sandboxes/${id}/resume`;
@@ -51,7 +51,7 @@ describe("a sandbox under its client's key", () => {
     expect(await plainImages(server)).toHaveLength(1);
   });
 
-  test("keeps its key to itself: forks, snapshots and what is made of them need it too", async () => {
+  test("needs its key for forks, snapshots and everything created from them", async () => {
     const { server, http } = await start({ masterKeys: serverKeys(new Map([["main", newKey()]]), "main") });
     const { id } = await create(http);
     await write(server, id);
@@ -82,7 +82,7 @@ describe("a sandbox under its client's key", () => {
     expect((await http.call("POST", `/v1/sandboxes/${id}/rewind`, { snapshot_id: "mine" }, HEADER)).status).toBe(200);
   });
 
-  test("does not become part of one that the server can read", async () => {
+  test("does not become part of a sandbox that the server can read", async () => {
     const { http } = await start();
     const { id } = await create(http);
     await http.call("POST", `/v1/sandboxes/${id}/snapshot`, { name: "mine" });
@@ -93,7 +93,7 @@ describe("a sandbox under its client's key", () => {
     });
   });
 
-  test("is attached with it over WebSocket, and says without it what is missing", async () => {
+  test("is attached with its key over WebSocket; without it, the error names the key", async () => {
     const { server, http } = await start();
     const { client, id } = await server.create({ enable_checkpoint: true }, HEADER);
     expect((await http.get(id)).encryption).toEqual({ held_by: "client", key: fingerprint });
@@ -112,7 +112,7 @@ describe("a sandbox under its client's key", () => {
     socket.close();
   });
 
-  test("goes to another server that is shown its key; servers do not pass it on", async () => {
+  test("moves to another server that gets its key from the client; servers do not pass it on", async () => {
     const { server, http } = await start();
     const two = await startTestServer({ store: server.storeFolder ?? null });
     const { id } = await create(http);
@@ -131,7 +131,7 @@ describe("a sandbox under its client's key", () => {
     expect(await read(two, id)).toBe(MARK);
   });
 
-  test("is worked with through a server that has it not, which proves that it was shown the key", async () => {
+  test("is used through a server without its key, which proves that the client sent the key", async () => {
     const { server, http } = await start();
     const asked = new HttpClient(await startTestServer({ store: server.storeFolder ?? null }));
     const { id } = await create(http);
@@ -144,9 +144,12 @@ describe("a sandbox under its client's key", () => {
     expect(forked.status).toBe(201);
     const wrong = { headers: { ...relayed, ...OTHER_HEADER.headers } };
     expect(await refusal(asked, "POST", fork, { count: 1 }, wrong)).toMatchObject({ code: "key_required" });
+    const asE2b = (headers: Record<string, string>) => asked.call("POST", `/e2b/sandboxes/${id}/fork`, {}, { headers });
+    expect(await asE2b({})).toMatchObject({ body: { error_code: "key_required" } });
+    expect(await asE2b(HEADER.headers)).toMatchObject({ status: 201 });
   });
 
-  test("leaves its key with the server that was asked", async () => {
+  test("keeps its key on the server that was called", async () => {
     const calls: IncomingHttpHeaders[] = [];
     const recorder = createServer((request, response) => {
       calls.push(request.headers);
@@ -160,8 +163,8 @@ describe("a sandbox under its client's key", () => {
     const { id } = await create(http);
     const headers = { "sandboxer-relay": "allow", ...HEADER.headers };
     await asked.call("POST", `/v1/sandboxes/${id}/fork`, { count: 1 }, { headers });
-    const [passed] = calls.filter((each) => "sandboxer-encryption-proof" in each);
-    expect(passed).toBeDefined();
+    await asked.call("POST", `/e2b/sandboxes/${id}/fork`, {}, { headers: HEADER.headers });
+    expect(calls.filter((each) => "sandboxer-encryption-proof" in each)).toHaveLength(2);
     expect(JSON.stringify(calls)).not.toContain(KEY);
   });
 
@@ -208,7 +211,7 @@ describe("a sandbox that a key stands for", () => {
   const acquire = (http: HttpClient, options = {}) =>
     http.call<CreatedSandboxRecord & ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "convo" }, options);
 
-  test("is given only to clients with the key that it was created with", async () => {
+  test("is returned only to clients with its key", async () => {
     const { http } = await start();
     expect((await acquire(http)).status).toBeLessThan(300);
     expect((await acquire(http, HEADER)).body.error).toMatchObject({
@@ -253,7 +256,7 @@ describe("a sandbox that a key stands for", () => {
   });
 });
 
-test("a key that is none is refused, and not repeated", async () => {
+test("an invalid key is refused, and not repeated in the error", async () => {
   const { http } = await start();
   const sent = "not-a-key-but-perhaps-a-password";
   const headers = { "sandboxer-encryption-key": sent };

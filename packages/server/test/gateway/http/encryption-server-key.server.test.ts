@@ -10,7 +10,7 @@ import { fingerprint, HEADER, MARK, start, create, write, read, plainImages, ref
 import { HttpClient } from "./support.ts";
 
 describe("a server's key", () => {
-  test("encrypts what does not say, for every server that has it; one that has it not takes nothing", async () => {
+  test("encrypts by default, for every server that has it; a server without it claims nothing", async () => {
     const keys = new Map([["main", newKey()]]);
     const { server, http } = await start({ masterKeys: serverKeys(keys, "main") });
     const store = server.storeFolder ?? null;
@@ -84,7 +84,7 @@ describe("a server's key", () => {
     await expectToWorkOn(await rotated({ access: { keyFile: file.path } }, asked), known);
   });
 
-  test("of a server before stays on one that has it as an old key and no key of its own", async () => {
+  test("of an earlier server stays in use on one that has it as an old key and no key of its own", async () => {
     const keys = new Map([["main", newKey()]]);
     const { server, http } = await start({ masterKeys: serverKeys(keys, "main") });
     const { id } = await http.create();
@@ -100,14 +100,14 @@ describe("a server's key", () => {
     expect(await plainImages(server)).toEqual([]);
   });
 
-  test("that cannot be had makes no sandbox, and says which", async () => {
+  test("that is unavailable creates no sandbox, and is named", async () => {
     const { http } = await start({ masterKeys: serverKeys(new Map(), "main") });
     const refused = await refusal(http, "POST", "/v1/sandboxes", {});
     expect(refused).toMatchObject({ status: 503, code: "key_unavailable" });
     expect(refused.message).toContain('"main"');
   });
 
-  test("of an API key is that of all that it makes, and of what is made of that", async () => {
+  test("of an API key applies to all its sandboxes, and to everything created from them", async () => {
     const keys = new Map([
       ["main", newKey()],
       ["tenant-a", newKey()],

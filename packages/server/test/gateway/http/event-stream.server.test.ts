@@ -14,7 +14,7 @@ test("HEAD follows nothing", async () => {
   expect((await head("/healthz")).status).toBe(200);
 });
 
-test("a reader that reads nothing is sent away, and nothing waits for it any more", async () => {
+test("a reader that reads nothing is disconnected, and nothing waits for it any more", async () => {
   const log = new EventLog(systemClock);
   let asked = 0;
   const wanted = () => ++asked > 0;
@@ -49,7 +49,7 @@ test("its connection is closed", async () => {
   socket.destroy();
 });
 
-test("Last-Event-ID says where to continue, whatever the address says", async () => {
+test("Last-Event-ID overrides the cursor in the URL", async () => {
   const server = await startTestServer();
   const { events } = server.manager;
   for (const type of ["one", "two", "three"]) events.append({ type, sandboxId: null, data: {} });

@@ -3,11 +3,14 @@ import { cp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Head } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
+import { INSTANCE, PEER_HEADER, PeerSecret } from "../../../src/gateway/access/peer-secret.ts";
+import { E2bTokens } from "../../../src/gateway/e2b/tokens.ts";
 import { RecordSeals } from "../../../src/seals/record-seals.ts";
 import { sealRecords } from "../../../src/seals/seal-records.ts";
 import { SecretSources } from "../../../src/secrets/secret-sources.ts";
 import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
 import { openStore } from "../../../src/store/open-store.ts";
+import { openPeerSecret } from "../../../src/store/peer-secret.ts";
 import { withSeals } from "../../../src/seals/sealed-store.ts";
 import { newKey, serverKeys } from "../../checkpoints/keys/key-lab.ts";
 import { catalogOf } from "../../profiles/catalog-of.ts";
@@ -30,7 +33,7 @@ const secrets = new SecretSources({
   warn: () => {},
 });
 
-/** Whoever can write the store changes a head as they like. */
+/** Anyone with access to the store can change a head. */
 async function forge(server: TestServer, sandboxId: string, change: (head: Head) => Head): Promise<void> {
   const store = await DirectoryStore.open(server.storeFolder ?? "");
   const key = `${sandboxId}/metadata.json`;
@@ -54,8 +57,8 @@ async function refusal(box: SandboxClient, headers = {}) {
   return { status, ...body.error };
 }
 
-describe("forgeries by somebody who has the store, and not the servers' key", () => {
-  test("a head that asks for a secret gets none that the server's own profile does not give", async () => {
+describe("forgeries by someone with access to the store, but without the servers' key", () => {
+  test("a head that requests a secret gets only those that the server's own profile allows", async () => {
     const server = await startTestServer({ profiles: catalogOf(WORK), secrets });
     const box = await stored(server, { profile: "profile.work" });
     await forge(server, box.id, (head) => ({ ...head, spec: { ...head.spec, secretRefs: { TOKEN: "master" } } }));
@@ -99,10 +102,48 @@ describe("forgeries by somebody who has the store, and not the servers' key", ()
   });
 });
 
+/** A sandbox with the state of the first of its two forks, and the second. All are paused. */
+async function promoted(options: TestServerOptions) {
+  const server = await startTestServer(options);
+  const original = await SandboxClient.create(server, { enable_checkpoint: true });
+  const { body } = await original.call<{ items: { id: string }[] }>("POST", "/fork", { count: 2 });
+  const [winner, other] = body.items.map(({ id }) => new SandboxClient(server, id));
+  if (winner === undefined || other === undefined) throw new Error("There are no forks.");
+  await winner.exec({ shell: "echo won > file" });
+  expect((await original.call("POST", "/promote", { winner: winner.id })).status).toBe(200);
+  for (const box of [original, other]) expect((await box.call("POST", "/checkpoint")).status).toBe(200);
+  return { server, original, other };
+}
+
+test("a promoted sandbox resumes from its own image, and is refused that of another fork", async () => {
+  const { server, original, other } = await promoted({ masterKeys: KEYS });
+  expect((await original.call("POST", "/resume")).status).toBe(200);
+  expect((await original.exec({ shell: "cat file" })).stdout).toBe("won\n");
+  await original.call("POST", "/checkpoint");
+  let checkpoint: Head["checkpoint"] = null;
+  await forge(server, other.id, (head) => ((checkpoint = head.checkpoint), head));
+  await forge(server, original.id, (head) => ({ ...head, checkpoint }));
+  const folders = [other, original].map(({ id }) => join(server.storeFolder ?? "", id, "checkpoints"));
+  await cp(folders[0] ?? "", folders[1] ?? "", { recursive: true });
+  expect(await refusal(original)).toMatchObject({ code: "image_damaged" });
+});
+
+test("the secret of the servers, read in the store, opens no sandbox of a server with a key", async () => {
+  const server = await startTestServer({ masterKeys: KEYS });
+  const { id } = await SandboxClient.create(server);
+  const found = new PeerSecret(await openPeerSecret(await openStore(server.storeFolder ?? "")));
+  const status = async (path: string, headers: Record<string, string>): Promise<number> =>
+    (await fetch(server.httpUrl + path, { headers })).status;
+  const byToken = (token: string) => status("/e2b/envs", { "e2b-sandbox-id": id, "x-access-token": token });
+  expect(await byToken(new E2bTokens(() => found).of("envd", id))).toBe(401);
+  expect(await byToken(server.e2bToken(id))).toBe(200);
+  expect(await status("/internal/instance", { [PEER_HEADER]: found.proofOf(INSTANCE) })).toBe(403);
+});
+
 describe("records that are sealed", () => {
   const token_hash = createHash("sha256").update("mine").digest("hex");
 
-  test("are taken as they are, and refused by name once anything of them was changed", async () => {
+  test("are read unchanged, and refused by name after any change", async () => {
     const server = await startTestServer(SEALED);
     const box = await stored(server);
     expect((await box.call("POST", "/resume")).status).toBe(200);
@@ -111,6 +152,18 @@ describe("records that are sealed", () => {
     expect(await refusal(box)).toMatchObject({ code: "image_damaged", message: expect.stringContaining(box.id) });
     const list = await new HttpClient(server).call<{ items: unknown[]; damaged: object[] }>("GET", "/v1/sandboxes");
     expect(list.body).toMatchObject({ items: [], damaged: [{ id: box.id }] });
+  });
+
+  test("cover the promotion of a sandbox: nobody else can name the forks that it ends", async () => {
+    const { server, original, other } = await promoted(SEALED);
+    const ends = [{ sandbox_id: other.id, epoch: 1 }];
+    await forge(
+      server,
+      original.id,
+      (head) => ({ ...head, promotion: { ...(head.promotion as object), ends } }) as Head,
+    );
+    expect(await refusal(original)).toMatchObject({ message: expect.stringContaining("no valid seal") });
+    expect((await other.call("POST", "/resume")).status).toBe(200);
   });
 
   test("are bound to their place: the head of one sandbox is not that of another", async () => {
@@ -122,7 +175,7 @@ describe("records that are sealed", () => {
     expect(await refusal(mine)).toMatchObject({ message: expect.stringContaining("no valid seal") });
   });
 
-  test("come to be where a store had none, by one call, also beside a server that lives", async () => {
+  test("are added to a store by one call, even beside a live server", async () => {
     const [open, masterKeys] = [await startTestServer(), KEYS];
     const box = await stored(open);
     const store = open.storeFolder ?? "";
@@ -134,7 +187,7 @@ describe("records that are sealed", () => {
     const there = new SandboxClient(strict, box.id);
     expect(await refusal(there)).toMatchObject({ message: expect.stringContaining("no valid seal") });
     const running = await SandboxClient.create(server);
-    const seals = await RecordSeals.open(KEYS, () => {});
+    const seals = RecordSeals.with([MASTER]);
     if (seals === undefined) throw new Error("There is a key.");
     const sealedStore = withSeals(await openStore(store), { seals, required: false });
     const sealing = await sealRecords(sealedStore, seals, { apply: true });
@@ -150,7 +203,7 @@ describe("records that are sealed", () => {
     expect(await readFile(join(store, box.id, "metadata.json"), "utf8")).toContain('"seal"');
   });
 
-  test("are not changed by a server without the key, which says so", async () => {
+  test("are not changed by a server without the key, which reports it", async () => {
     const server = await startTestServer(SEALED);
     const box = await stored(server);
     const other = await startTestServer({ store: server.storeFolder ?? null });

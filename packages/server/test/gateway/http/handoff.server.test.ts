@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 import { HttpClient, type ErrorAnswer } from "./support.ts";
 
-test("a key that came as X-API-Key is shown to the other server too", async () => {
+test("a key from X-API-Key is sent to the other server too", async () => {
   const one = await startTestServer({ apiKeys: ["k"] });
   const two = await startTestServer({ store: one.storeFolder ?? null, apiKeys: ["k"] });
   const http = new HttpClient(one);
@@ -13,7 +13,7 @@ test("a key that came as X-API-Key is shown to the other server too", async () =
   expect(moved).toMatchObject({ status: 200, body: { sandbox: { owner: { url: two.httpUrl } } } });
 });
 
-test("a server whose address leads back here has not taken the sandbox, and the answer says so", async () => {
+test("a server whose address leads back here has not claimed the sandbox, and the response says so", async () => {
   const one = await startTestServer();
   const two = await startTestServer({ store: one.storeFolder ?? null, advertiseUrl: one.httpUrl });
   const http = new HttpClient(one);

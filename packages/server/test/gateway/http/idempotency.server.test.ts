@@ -5,7 +5,7 @@ const MIB = 1024 * 1024;
 
 async function answered(calls: IdempotentCalls<{ result: Promise<string> }>, key: string, bytes: number) {
   let begun = 0;
-  const { result } = calls.once([key], {}, () => {
+  const { result } = await calls.once(key, "", async () => {
     begun += 1;
     return { result: Promise.resolve("x".repeat(bytes)) };
   });

@@ -66,7 +66,7 @@ test("an archive is imported", async () => {
   expect((await send("?name=x", Buffer.alloc(1000, 1))).status).toBe(400);
 });
 
-test("a server whose backend keeps its images itself says so", async () => {
+test("a server whose backend keeps its images itself reports it", async () => {
   const http = new HttpClient(await startTestServer());
   expect((await http.call<ErrorAnswer>("GET", "/v1/images")).body.error).toMatchObject({ code: "not_supported" });
 });
@@ -84,7 +84,7 @@ function withEntrypoint(backend: FakeBackend): SandboxBackend {
   });
 }
 
-test("the image's entrypoint is started when it is asked for", async () => {
+test("the image's entrypoint is started on request", async () => {
   const http = new HttpClient(await startTestServer({ wrapBackend: withEntrypoint }));
   const processes = async (id: string): Promise<readonly { detached: boolean; state: string }[]> =>
     (await http.call<{ items: { detached: boolean; state: string }[] }>("GET", `/v1/sandboxes/${id}/processes`)).body
@@ -94,7 +94,7 @@ test("the image's entrypoint is started when it is asked for", async () => {
   expect(await processes(id)).toMatchObject([{ detached: true, state: "running" }]);
 });
 
-test("an image without an entrypoint is refused if one is asked for, and nothing is left", async () => {
+test("a requested entrypoint that the image lacks is refused, and nothing is left", async () => {
   const http = new HttpClient(await startTestServer());
   const refused = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { entrypoint: true });
   expect(refused).toMatchObject({ status: 400, body: { error: { code: "bad_request" } } });

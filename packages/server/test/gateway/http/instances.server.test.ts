@@ -15,7 +15,7 @@ async function instances(server: TestServer): Promise<InstanceRecord[]> {
 
 const PATIENCE = { timeout: 15_000, interval: 50 };
 
-test("each server says whether it is frozen, and why, to the others too", async () => {
+test("each server reports whether it is frozen, and why, also to the others", async () => {
   const one = await startTestServer();
   const lost = absentableStore();
   const two = await startTestServer({
@@ -60,7 +60,7 @@ test("each server says whether it is frozen, and why, to the others too", async 
   }, PATIENCE);
 });
 
-test("it is unknown whether a server is frozen that does not answer, or whose address is another's", async () => {
+test("a server that does not answer, or whose address belongs to another, has an unknown freeze state", async () => {
   const silent = createServer(() => {});
   await once(silent.listen(0, "127.0.0.1"), "listening");
   onTestFinished(() => {

@@ -40,7 +40,7 @@ describe("a checkpoint that leaves the sandbox running", () => {
     expect(await shell(http, id, "cat file")).toBe("one");
   });
 
-  test("says in its operation and its event for how long the sandbox stood still", async () => {
+  test("reports in its operation and its event how long the sandbox was stopped", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create();
@@ -74,7 +74,7 @@ describe("a checkpoint that leaves the sandbox running", () => {
     expect((await http.get(id)).state).toBe("running");
   });
 
-  test("that fails leaves the sandbox and its last checkpoint as they are", async () => {
+  test("that fails leaves the sandbox and its last checkpoint unchanged", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create();
@@ -90,7 +90,7 @@ describe("a checkpoint that leaves the sandbox running", () => {
 });
 
 describe("while its image is on its way to the store", () => {
-  test("nothing is acknowledged, and the sandbox takes work", async () => {
+  test("nothing is acknowledged, and the sandbox accepts work", async () => {
     const store = heldWrite(/\/checkpoint_\d+\.img$/);
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);
@@ -153,7 +153,7 @@ describe("while its image is on its way to the store", () => {
     expect(await shell(http, id, "cat file")).toBe("two");
   });
 
-  test("it does not come over the state that the sandbox was rewound to", async () => {
+  test("it does not replace the state that the sandbox was rewound to", async () => {
     const store = heldWrite(/\/checkpoint_\d+\.img$/);
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);

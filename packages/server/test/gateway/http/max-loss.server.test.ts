@@ -8,13 +8,13 @@ function profile(more: object): Profile {
   return profileSchema.parse({ name: "careful", backends: ["fake"], enable_checkpoint: true, max_loss: "5m", ...more });
 }
 
-/** What is promised of a new sandbox. */
+/** The max_loss of a new sandbox. */
 async function promised(http: HttpClient, body: object): Promise<SandboxRecord["durability"]["max_loss"]> {
   return (await http.create(body)).durability.max_loss;
 }
 
 describe("max_loss", () => {
-  test("is what the request says, else the profile, else the server", async () => {
+  test("comes from the request, then the profile, then the server", async () => {
     const profiles = new ProfileCatalog([{ profile: profile({}), file: "test", bundled: false, overrides: undefined }]);
     const http = new HttpClient(await startTestServer({ profiles, defaultMaxLoss: "1h" }));
     expect(await promised(http, { max_loss: 7 })).toBe(7);
@@ -33,7 +33,7 @@ describe("max_loss", () => {
     expect(refused.body.error.message).toContain("max_loss");
   });
 
-  test("is refused where nothing can be saved, with what to do", async () => {
+  test("is refused if nothing can be saved, with the next step", async () => {
     const http = new HttpClient(await startTestServer());
     const refused = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { max_loss: "5m", enable_checkpoint: false });
     expect(refused.body.error).toMatchObject({
@@ -49,7 +49,7 @@ describe("max_loss", () => {
     expect(() => profile({ enable_checkpoint: undefined })).toThrow("enable_checkpoint: true");
   });
 
-  test("goes with the sandbox, running or stored, to other servers and to its forks", async () => {
+  test("stays with the sandbox, running or paused, on other servers and for its forks", async () => {
     const first = await startTestServer();
     const second = await startTestServer({ store: first.storeFolder ?? null, defaultMaxLoss: "9h" });
     const [here, there] = [new HttpClient(first), new HttpClient(second)];
@@ -67,7 +67,7 @@ describe("max_loss", () => {
     expect(other.body.items.map(({ durability }) => durability.max_loss)).toEqual([null]);
   });
 
-  test("of a sandbox that is asked for by its key is what was asked for last", async () => {
+  test("of a sandbox with a key is that of the last request", async () => {
     const http = new HttpClient(await startTestServer());
     const acquire = async (body: object): Promise<unknown> =>
       (await http.call<SandboxRecord>("POST", "/v1/sandboxes/acquire", { key: "build", ...body })).body.durability

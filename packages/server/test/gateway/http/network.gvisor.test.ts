@@ -35,23 +35,17 @@ const EXPECTED = {
 };
 
 describe.skipIf(missing !== undefined)("the network of a sandbox, on gVisor", () => {
+  const every = Object.keys(EXPECTED) as (keyof typeof EXPECTED)[];
   /** At once: most of their time is that of their start. */
-  const tryAll = async (
-    internet: SmallInternet,
-    box: SandboxClient,
-    names: readonly (keyof typeof EXPECTED)[],
-  ): Promise<object> => {
+  const tryAll = async (internet: SmallInternet, box: SandboxClient): Promise<object> => {
     const all = programs(internet.port, internet.securePort);
-    const results = names.map(async (name) => {
+    const results = every.map(async (name) => {
       const inNewFolder = `mkdir -p /workspace/$$ && cd /workspace/$$ && ${all[name]}`;
       const { exit_code, stdout, stderr } = await box.exec({ shell: inNewFolder });
       return [name, exit_code === 0 ? stdout : `${exit_code} ${stdout} ${stderr}`] as const;
     });
     return Object.fromEntries(await Promise.all(results));
   };
-  const every = Object.keys(EXPECTED) as (keyof typeof EXPECTED)[];
-  const few = ["git", "curl"] as const;
-  const fewExpected = { git: EXPECTED.git, curl: EXPECTED.curl };
 
   /** Servers of one store, a sandbox with a policy on the first, and the servers that its programs talk to. */
   const begin = async (address: string, ...flags: string[]) => {
@@ -64,14 +58,16 @@ describe.skipIf(missing !== undefined)("the network of a sandbox, on gVisor", ()
       const server = await ServerProcess.start({ store, flags: [...reach, ...flags, ...others] });
       return { httpUrl: server.url.replace(/^ws/, "http") };
     };
-    const box = await SandboxClient.create(await start(), { network: { allow: ["*.test"] } });
+    const first = await start();
+    const network = { allow: ["*.test"] };
+    const box = await SandboxClient.create(first, { network, enable_sandbox_handoff: true });
     const put = await fetch(`${box.url}/files?path=/workspace/cert.pem`, {
       method: "PUT",
       headers: { "content-type": "application/octet-stream" },
       body: await internet.certificate,
     });
     expect(put.status).toBeLessThan(300);
-    return { internet, start, box };
+    return { internet, start, first, box };
   };
   const move = async (box: SandboxClient, to: { httpUrl: string }): Promise<SandboxClient> => {
     await box.call("POST", "/checkpoint");
@@ -79,20 +75,24 @@ describe.skipIf(missing !== undefined)("the network of a sandbox, on gVisor", ()
     expect((await moved.call("POST", "/resume")).status).toBe(200);
     return moved;
   };
+  const handOff = async (box: SandboxClient, to: { httpUrl: string }): Promise<SandboxClient> => {
+    expect(await box.call("POST", "/handoff", { to: to.httpUrl })).toMatchObject({ status: 200 });
+    return new SandboxClient(to, box.id);
+  };
   const fork = async (box: SandboxClient, at: { httpUrl: string }): Promise<SandboxClient> => {
     const { body } = await box.call<{ items: CreatedSandboxRecord[] }>("POST", "/fork", { count: 1 });
     return new SandboxClient(at, body.items[0]?.id ?? "");
   };
 
-  test("pip, npm, git, apt and curl work before and after a pause at another server and a fork, under one policy", async () => {
-    const { internet, start, box } = await begin("127.0.0.1");
-    expect(await tryAll(internet, box, every)).toEqual(EXPECTED);
+  test("pip, npm, git, apt and curl work before and after a restore, a fork and its handoff, under one policy", async () => {
+    const { internet, start, first, box } = await begin("127.0.0.1");
+    expect(await tryAll(internet, box)).toEqual(EXPECTED);
 
     // A program that started before keeps its environment, and its proxy.
     const loop = await box.spawn({ shell: `while read line; do curl -sS http://web.test:${internet.port}/; done` });
     const second = await start();
     const moved = await move(box, second);
-    expect(await tryAll(internet, moved, every)).toEqual(EXPECTED);
+    expect(await tryAll(internet, moved)).toEqual(EXPECTED);
     await moved.stdin(loop.id, "go\n");
     await expect
       .poll(async () => JSON.stringify(await moved.output(loop.id)), { timeout: 30_000 })
@@ -108,17 +108,17 @@ describe.skipIf(missing !== undefined)("the network of a sandbox, on gVisor", ()
       shell: `curl -sS --noproxy '*' --max-time 5 http://127.0.0.1:${internet.port}/`,
     });
     expect(around.exit_code).toBe(7);
-
-    const child = await fork(moved, second);
-    expect(await tryAll(internet, child, few)).toEqual(fewExpected);
-
-    expect((await child.call("PATCH", "", { network: "none" })).status).toBe(200);
-    const cut = await child.exec({ shell: `curl -sS http://web.test:${internet.port}/` });
-    expect(cut).toMatchObject({ exit_code: 6, hint: expect.stringContaining("has no network") });
     const { body } = await moved.call<SandboxNetworkRecord>("GET", "/network");
     expect(body).toMatchObject({ way: "proxy", policy: { allow: ["*.test"] } });
     expect(body.refused).toMatchObject([{ name: "evil.example", port: 443, rule: "not in allow" }]);
     expect(body.received_bytes).toBeGreaterThan(1000);
+
+    const child = await handOff(await fork(moved, second), first);
+    expect(await tryAll(internet, child)).toEqual(EXPECTED);
+
+    expect((await child.call("PATCH", "", { network: "none" })).status).toBe(200);
+    const cut = await child.exec({ shell: `curl -sS http://web.test:${internet.port}/` });
+    expect(cut).toMatchObject({ exit_code: 6, hint: expect.stringContaining("has no network") });
   });
 
   const own = namespaces.ok ? "" : `, skipped: ${namespaces.reason}`;
@@ -126,11 +126,11 @@ describe.skipIf(missing !== undefined)("the network of a sandbox, on gVisor", ()
     const address = "198.51.100.213";
     execFileSync("ip", ["address", "replace", `${address}/32`, "dev", "lo"]);
     onTestFinished(() => void execFileSync("ip", ["address", "delete", `${address}/32`, "dev", "lo"]));
-    const { internet, start, box } = await begin(address, "--network-mode", "namespace");
-    expect(await tryAll(internet, box, every)).toEqual(EXPECTED);
+    const { internet, start, first, box } = await begin(address, "--network-mode", "namespace");
+    expect(await tryAll(internet, box)).toEqual(EXPECTED);
     const second = await start();
     const moved = await move(box, second);
-    expect(await tryAll(internet, moved, every)).toEqual(EXPECTED);
+    expect(await tryAll(internet, moved)).toEqual(EXPECTED);
     expect(await moved.exec({ shell: "env | grep -i _proxy" })).toMatchObject({ stdout: "" });
     const refused = await moved.exec({ shell: "curl -sS https://evil.example/" });
     expect(refused).toMatchObject({
@@ -147,15 +147,15 @@ describe.skipIf(missing !== undefined)("the network of a sandbox, on gVisor", ()
     expect(body).toMatchObject({ way: "own", policy: { allow: ["*.test"] } });
     expect(body.received_bytes).toBeGreaterThan(1000);
 
-    const child = await fork(moved, second);
-    expect(await tryAll(internet, child, few)).toEqual(fewExpected);
+    const child = await handOff(await fork(moved, second), first);
+    expect(await tryAll(internet, child)).toEqual(EXPECTED);
     expect((await child.call("PATCH", "", { network: "none" })).status).toBe(200);
     expect((await child.exec({ shell: `curl -sS http://web.test:${internet.port}/` })).exit_code).toBe(6);
 
     const third = await start("--network-mode", "proxy");
     const proxied = await move(moved, third);
     expect((await proxied.call<SandboxNetworkRecord>("GET", "/network")).body.way).toBe("proxy");
-    expect(await tryAll(internet, proxied, few)).toEqual(fewExpected);
+    expect(await tryAll(internet, proxied)).toEqual(EXPECTED);
     await proxied.call("POST", "/checkpoint");
     const without = new SandboxClient(await start("--network-mode", "off"), box.id);
     expect(await without.call("POST", "/resume")).toMatchObject({

@@ -67,7 +67,7 @@ describe("the network of a sandbox", () => {
     expect(await network(http, none)).toMatchObject({ policy: "none", way: "none", sent_bytes: null });
   });
 
-  test("changes while the sandbox runs, and holds after a pause, a fork, a rewind and at another server", async () => {
+  test("changes while the sandbox runs, and applies after a pause, a fork, a rewind and on another server", async () => {
     const port = await webServer();
     const first = await startTestServer({ outside });
     const second = await startTestServer({ outside, store: first.storeFolder ?? null });
@@ -134,7 +134,7 @@ describe("the network of a sandbox", () => {
     expect((await exec(http, id, "exit 1")).hint).toBeNull();
   });
 
-  test("is refused by name on a backend that has none, and is none there by default", async () => {
+  test("is refused by name on a backend without networks, and is none there by default", async () => {
     const backend = new FakeBackend({ capabilities: { network: false } });
     const http = new HttpClient(await startTestServer({ backend, defaultNetwork: "open" }));
     expect((await http.create()).network).toBe("none");

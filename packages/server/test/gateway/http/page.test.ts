@@ -4,7 +4,7 @@ import { pageOfList } from "../../../src/gateway/http/page.ts";
 const item = (id: string, second: number) => ({ id, created_at: new Date(second * 1000).toISOString() });
 const ids = (items: readonly { id: string }[]) => items.map(({ id }) => id).join("");
 
-test("a list continues after the place of an item that was removed, also among those of one moment", () => {
+test("a list continues after the position of a removed item, even among items of the same time", () => {
   const all = [item("e", 3), item("a", 2), item("b", 2), item("c", 2), item("d", 1)];
   const page = pageOfList(all, { limit: 3 });
   expect(ids(page.items)).toBe("eab");

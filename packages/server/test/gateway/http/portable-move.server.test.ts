@@ -31,7 +31,7 @@ async function list(api: SnapshotClient<TestServer>): Promise<SandboxRecord[]> {
 const SETTINGS = { name: "web", labels: { a: "1" }, key: "my-key", ttl: "1h", idle_timeout: 77, env: { X: "y" } };
 
 describe("move", () => {
-  test("the sandbox lives on at another backend, as itself, and the copy here is ended", async () => {
+  test("the sandbox keeps its identity on another backend, and the copy here is ended", async () => {
     const { api, other } = await startPair();
     const old = await api.http.create(SETTINGS);
     await api.sandbox(old.id).exec({ shell: "echo here > /workspace/mark" });
@@ -70,7 +70,7 @@ describe("move", () => {
     expect(again.body).toMatchObject({ id: moved.id, tier: "reattached" });
   });
 
-  test("a backend that cannot save running sandboxes gets one that is not saved, and says so", async () => {
+  test("on a backend that cannot save running sandboxes it is not saved, and the response says so", async () => {
     const { api } = await startPair({ capabilities: { snapshot: "filesystem", limits: false, users: false } });
     const old = await api.http.create({ resources: { processes: 20 }, user: "root" });
     expect(old.flags.enable_checkpoint).toBe(true);
@@ -101,7 +101,7 @@ describe("move", () => {
     expect(other.runningCount).toBe(0);
   });
 
-  test("goes only where the profile says, and the secrets with it", async () => {
+  test("goes only where the profile allows, and so do the secrets", async () => {
     const profile = { isolation: "none", secret_refs: { TOKEN: "github" } } as const;
     const profiles = catalogOf(
       { ...profile, name: "profile.here", backends: ["fake"] },
@@ -173,7 +173,7 @@ describe("move", () => {
     },
   );
 
-  test("an old one that dies half-way in its end does not take the new one along", async () => {
+  test("an old copy that dies while it ends does not affect the new one", async () => {
     const { api, other } = await startPair();
     const box = await SandboxClient.create(api.server);
     await box.exec({ shell: "echo here > /workspace/mark" });

@@ -41,7 +41,7 @@ python3 -c 'import os; [os.setxattr(p, "user.odd", bytes(range(256))) for p in (
 find . -depth -exec touch -h -d @1600000000 {} + 2>/dev/null || true
 touch -d @1500000000 .
 `;
-/** Which names are one file, and whose attributes are what they were. */
+/** The names that share one file, and the attributes that were kept. */
 const SHOW_EXTRAS = `
 cd /workspace; [ mode-4755 -ef second ] && [ mode-2750 -ef ours/third ] && echo links
 python3 -c 'import os; print([p for p in ("size-1", "empty", ".") if os.getxattr(p, "user.odd") == bytes(range(256))])'
@@ -57,7 +57,7 @@ describeDocker("workspaces between backends", (service) => {
   const lab = new DockerLab(service);
   const missing = whyNoEngine();
 
-  test("a tree goes from gVisor to Docker and back, and is the same", async (context) => {
+  test("a tree moves from gVisor to Docker and back unchanged", async (context) => {
     if (missing !== undefined) return context.skip(missing);
     const flags = ["--docker-host", service.host, "--docker-image", service.image, "--docker-mounts", "/usr"];
     const server = await ServerProcess.start({ store: await temporaryFolder(), flags });
@@ -106,7 +106,7 @@ describeDocker("workspaces between backends", (service) => {
     expect(await server.stop()).toBe(0);
   });
 
-  test("a tree goes from Docker to Daytona and back", async (context) => {
+  test("a tree moves from Docker to Daytona and back", async (context) => {
     const engine = testEngine();
     if ("missing" in engine) return context.skip(engine.missing);
     const vendor = await openGvisorServer(engine);
@@ -148,7 +148,7 @@ describeDocker("workspaces between backends", (service) => {
     }
   });
 
-  test("Docker's own saves are not for gVisor, and the answer says for which backend they are", async (context) => {
+  test("gVisor refuses Docker's own saves, and the response names the right backend", async (context) => {
     if (missing !== undefined) return context.skip(missing);
     const flags = ["--docker-host", service.host, "--docker-image", service.image, "--docker-mounts", "/usr"];
     const server = await ServerProcess.start({ store: await temporaryFolder(), flags });

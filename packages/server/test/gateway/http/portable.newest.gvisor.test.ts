@@ -17,7 +17,7 @@ import { SnapshotClient } from "./snapshot-client.ts";
 type Moved = CreatedSandboxRecord & { readonly carried: Carried };
 
 describeGvisor("workspaces between gVisor and Daytona", (engine) => {
-  test("a tree goes there and back", { timeout: 240_000 }, async () => {
+  test("a tree moves there and back", { timeout: 240_000 }, async () => {
     const lab = await openGvisorServer(engine);
     const daytona = lab.open();
     const gvisor = await openGvisor(engine);

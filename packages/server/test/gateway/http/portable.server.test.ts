@@ -33,7 +33,7 @@ const filesOf = async ({ server }: SnapshotClient<TestServer>, id: string) => (a
 const explain = async (api: SnapshotClient<TestServer>, id: string, backend = ""): Promise<Carried> =>
   (await api.call<Carried>("GET", `/v1/snapshots/${id}/explain${backend && `?backend=${backend}`}`)).body;
 
-test("a workspace goes to another backend with everything that is odd about it", async () => {
+test("a workspace moves to another backend with all its unusual files", async () => {
   const { api, other } = await startPair();
   const env = { A: "1" };
   const box = await SandboxClient.create(api.server, { env, labels: { of: "test" }, resources: { processes: 50 } });
@@ -110,7 +110,7 @@ test("a kind that the backend cannot load is refused before anything is called, 
   expect(api.server.operations.filter(({ operation }) => operation === "create")).toHaveLength(1);
 });
 
-test("explain says what is carried, and does nothing", async () => {
+test("explain previews the kept parts, and does nothing", async () => {
   const { api, other } = await startPair({ capabilities: { limits: false } });
   const box = await SandboxClient.create(api.server, { resources: { disk_mb: 50 } });
   const files = await filesOf(api, box.id);
@@ -147,7 +147,7 @@ test("explain says what is carried, and does nothing", async () => {
   expect(restored).toMatchObject({ resources: {}, carried: await explain(api, workspace.id, "other") });
 });
 
-test("links that the other backend has no place for are said to be lost, before and after, and attributes to be kept", async () => {
+test("links that the other backend does not support are reported as lost before and after, and attributes as kept", async () => {
   const { api } = await startPair();
   const box = await SandboxClient.create(api.server);
   const { handle } = await api.server.live(box.id);
@@ -224,7 +224,7 @@ test("without a store there is no place for a workspace", async () => {
   ]);
 });
 
-test("a sandbox that cannot take the files is not given out, and nothing of it is left", async () => {
+test("a sandbox that cannot load the files is not returned, and nothing of it is left", async () => {
   const { api, other } = await startPair();
   const box = await SandboxClient.create(api.server);
   await (await filesOf(api, box.id)).write("/workspace/large", new Uint8Array(2 * 1024 * 1024));

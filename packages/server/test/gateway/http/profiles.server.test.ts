@@ -34,7 +34,7 @@ async function outputOf(server: TestServer, id: string, shell: string): Promise<
   return (await http.call<{ stdout: string }>("POST", `/v1/sandboxes/${id}/exec`, { shell })).body.stdout;
 }
 
-test("a profile fills in what a request leaves open; its setup has run; its limit holds", async () => {
+test("a profile fills in missing settings; its setup has run; its limit applies", async () => {
   const server = await startWithProfiles(WORK);
   const http = new HttpClient(server);
   const made = await http.create({ profile: "profile.work", labels: { mine: "1" } });
@@ -49,7 +49,7 @@ test("a profile fills in what a request leaves open; its setup has run; its limi
   expect(listed.body.items.map(({ name }) => name)).toEqual(["profile.work"]);
 });
 
-test("how long a profile lets its sandboxes live holds for what is restored and forked of them", async () => {
+test("the lifetime limit of a profile applies to restored and forked sandboxes too", async () => {
   const http = new HttpClient(await startWithProfiles(WORK));
   const { id } = await http.create({ profile: "profile.work", ttl: "2h" });
   const captured = await http.call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`);
@@ -70,7 +70,7 @@ test("how long a profile lets its sandboxes live holds for what is restored and 
   expect((await http.call<{ items: unknown[] }>("GET", "/v1/snapshots")).body.items).toHaveLength(3);
 });
 
-test("a sandbox restored from a deleted profile lives as long as the request says", async () => {
+test("a sandbox restored from a deleted profile has the lifetime of the request", async () => {
   const first = await startWithProfiles({ ...WORK, secret_refs: {} });
   const { id } = await new HttpClient(first).create({ profile: "profile.work" });
   const { body } = await new HttpClient(first).call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`);
@@ -79,7 +79,7 @@ test("a sandbox restored from a deleted profile lives as long as the request say
   expect(restored).toMatchObject({ status: 201, body: { profile: "profile.work", expires_at: null } });
 });
 
-test("a setup that fails fails the creation, says how, and leaves nothing", async () => {
+test("a failed setup fails the creation with its output, and leaves nothing", async () => {
   const server = await startWithProfiles({ ...WORK, setup: ["echo no luck", "exit 3"] });
   const http = new HttpClient(server);
   const failed = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { profile: "profile.work" });
@@ -134,7 +134,7 @@ describe("a profile that names several backends", () => {
     expect(placement?.passed_over).toContainEqual({ backend: "daytona", reason: "this server does not have it" });
   });
 
-  test("a backend that is not well is passed over", async () => {
+  test("an unhealthy backend is skipped", async () => {
     const server = await startWithProfiles({ ...ROUTED, strategy: "prefer-self-hosted" });
     server.backend.faults.set("probe", { error: new SandboxerError("backend_unavailable", "no engine") });
     const http = new HttpClient(server);
@@ -156,7 +156,7 @@ describe("a profile that names several backends", () => {
     expect([refused.status, refused.body.error.code]).toEqual([422, "not_supported"]);
   });
 
-  test("a restore goes where another profile says, and nowhere that a client names", async () => {
+  test("a restore goes where another profile says, and never where a client says", async () => {
     const other = { ...ROUTED, name: "profile.other", placement: { price_per_hour: "0.5", region: "there" } };
     const server = await startWithProfiles(ROUTED, other);
     const http = new HttpClient(server);

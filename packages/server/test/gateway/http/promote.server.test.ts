@@ -37,7 +37,7 @@ async function fileOf(box: SandboxClient): Promise<string> {
 }
 
 describe("a promotion", () => {
-  test("gives the original the winner's files, memory and processes, and keeps what others know it by", async () => {
+  test("gives the original the winner's files, memory and processes, and keeps its identity", async () => {
     const server = await startTestServer();
     const { api, made, original, winner, loser, promote } = await contest(server);
     const counter = await startCounter(winner);
@@ -61,7 +61,7 @@ describe("a promotion", () => {
     const former = await api.get(body.former_snapshot_id);
     expect(former).toMatchObject({ sandbox_id: made.id, reason: "promote", state: "ready" });
     expect(await fileOf(api.sandbox((await api.restore(former.id)).id))).toBe("old");
-    // Who still knows the original as it was is told.
+    // Clients that know the original at its earlier epoch are refused.
     const stale = { "if-sandbox-epoch": String(made.epoch) };
     expect((await original.call("POST", "/exec", { shell: "true" }, stale)).status).toBe(412);
     const acquired = await api.call<SandboxRecord & { tier: string }>("POST", "/v1/sandboxes/acquire", {
@@ -86,7 +86,7 @@ describe("a promotion", () => {
     expect(server.backend.runningCount).toBe(2);
   });
 
-  test("survives a save and a restart of what it produced", async () => {
+  test("survives a save and a restart of the result", async () => {
     const server = await startTestServer();
     const { original, promote } = await contest(server);
     await promote();
@@ -109,7 +109,7 @@ describe("a promotion", () => {
     expect((await api.http.get(winner.id)).state).toBe("running");
   });
 
-  test("tells the client of the original, which keeps its socket", async () => {
+  test("informs the client of the original, which keeps its socket", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create({ enable_checkpoint: true });
     const api = new SnapshotClient(server);
@@ -124,7 +124,7 @@ describe("a promotion", () => {
 });
 
 describe("a promotion is refused", () => {
-  test("for a sandbox that does not come from the original, with the one that it comes from", async () => {
+  test("of a sandbox that does not come from the original is refused, with its actual origin", async () => {
     const server = await startTestServer();
     const { api, made, winner } = await contest(server);
     const stranger = await SandboxClient.create(server);
@@ -239,7 +239,12 @@ test("a winner on another server is handed off to the original's server first", 
   expect(await fileOf(original)).toBe("moved");
   expect(other.backend.runningCount).toBe(0);
   // The other server does not own the original, and says who does.
-  const elsewhere = await new SandboxClient(other, original.id).call("POST", "/promote", { winner: winner.id });
+  const elsewhere = await new SandboxClient(other, original.id).call(
+    "POST",
+    "/promote",
+    { winner: winner.id },
+    { "sandboxer-relay": "never" },
+  );
   expect([elsewhere.status, elsewhere.body.error.code]).toEqual([409, "lease_held"]);
 });
 
@@ -266,7 +271,7 @@ describe("a server that dies after the commit", () => {
     return { ...all, next, api: new SnapshotClient(next) };
   }
 
-  test("leaves a promoted original; the next owner deletes what the promotion ends", async () => {
+  test("leaves a promoted original; the next owner deletes the ended forks", async () => {
     const { made, winner, loser, next, api } = await committed({ discard_others: true });
     const there = api.sandbox(made.id);
     expect((await there.call("POST", "/resume")).status).toBe(200);
@@ -280,7 +285,7 @@ describe("a server that dies after the commit", () => {
     });
   });
 
-  test("keeps a winner that somebody uses again, and promotes it again if asked", async () => {
+  test("keeps a winner that is used again, and promotes it again on request", async () => {
     const { made, winner, api } = await committed();
     const used = api.sandbox(winner.id);
     expect((await used.call("POST", "/resume")).status).toBe(200);

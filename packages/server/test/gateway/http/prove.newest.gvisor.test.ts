@@ -21,7 +21,7 @@ async function enginesOf({ dataHome }: ServerProcess): Promise<string[]> {
 }
 
 describe.skipIf(missing !== undefined)("test restores on gVisor", () => {
-  test("prove a snapshot with what ran in it, on request and by themselves, and leave nothing", async () => {
+  test("test-restore a snapshot with its processes, on request and automatically, and leave nothing", async () => {
     const store = await temporaryFolder();
     const flags = ["--prove-snapshots"];
     const process = await ServerProcess.start({ store, flags });

@@ -43,7 +43,7 @@ async function files(server: TestServer, id: string) {
   return (await server.live(id)).handle.files;
 }
 
-test("a sandbox whose provider keeps it is stopped with its server, and resumed by the next", async () => {
+test("a provider-kept sandbox is stopped with its server, and resumed by the next", async () => {
   const { serve, folder } = await startProvider();
   const first = await serve();
   const { id, token } = await new HttpClient(first).create({ name: "kept", labels: { a: "1" } });
@@ -66,7 +66,7 @@ test("a sandbox whose provider keeps it is stopped with its server, and resumed 
   await second.attach(id, `?sandbox_token=${token}`).until("RUNNING");
 });
 
-test("it is destroyed at its provider, also by a server that has not taken it up", async () => {
+test("it is deleted at its provider, even by a server that has not resumed it", async () => {
   const { serve, backend } = await startProvider();
   const first = await serve();
   const { id } = await new HttpClient(first).create();
@@ -78,7 +78,7 @@ test("it is destroyed at its provider, also by a server that has not taken it up
   expect((await http.call<{ items: unknown[] }>("GET", "/v1/sandboxes")).body.items).toEqual([]);
 });
 
-test("a sandbox that its provider has lost says so, and its record can be removed", async () => {
+test("a sandbox that its provider has lost is reported, and its record can be removed", async () => {
   const { serve } = await startProvider();
   const first = await serve();
   const { id } = await new HttpClient(first).create();
@@ -91,7 +91,7 @@ test("a sandbox that its provider has lost says so, and its record can be remove
   expect((await next.get(id)).state).toBe("destroyed");
 });
 
-test("while somebody uses it at one server no other has it, and another's DELETE does not orphan it", async () => {
+test("while it is in use on one server no other gets it, and a DELETE elsewhere does not orphan it", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const [a, b] = [new HttpClient(one), new HttpClient(two)];
@@ -112,7 +112,7 @@ test("while somebody uses it at one server no other has it, and another's DELETE
   expect(backend.runningCount).toBe(0);
 });
 
-test("a sandbox that nobody uses is handed off to the server that is asked for it, and keeps running meanwhile", async () => {
+test("an unused sandbox is handed off to the server that requests it, and keeps running meanwhile", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const box = await SandboxClient.create(one);
@@ -127,7 +127,7 @@ test("a sandbox that nobody uses is handed off to the server that is asked for i
   expect(await new HttpClient(one).get(box.id)).toMatchObject({ state: "running", owner: { url: two.httpUrl } });
 });
 
-test("the next server takes it from a server that is considered dead; the old one lets go when it learns of that", async () => {
+test("the next server takes it from a server that counts as dead; the old one releases it when it finds out", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const box = await SandboxClient.create(one);
@@ -144,7 +144,7 @@ test("the next server takes it from a server that is considered dead; the old on
   await (await files(two, box.id)).write("/workspace/mark", Buffer.from("x"));
 });
 
-test("one of two servers that resume it at once has it in the end", async () => {
+test("one of two servers that resume it at once gets it", async () => {
   const { serve, backend } = await startProvider();
   const first = await serve();
   const { id } = await new HttpClient(first).create();
@@ -157,7 +157,7 @@ test("one of two servers that resume it at once has it in the end", async () => 
   expect(backend.runningCount).toBe(1);
 });
 
-test("its key is taken while it is being created, and free again if the creation fails", async () => {
+test("its key is reserved while it is created, and free again if the creation fails", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const acquire = (server: TestServer) =>
@@ -177,7 +177,7 @@ test("its key is taken while it is being created, and free again if the creation
   expect(await acquire(two)).toMatchObject({ status: 200, body: { tier: "fresh" } });
 });
 
-test("two servers without a store that are asked for a new key at once give the same sandbox", async () => {
+test("two servers without a store return the same sandbox for a new key requested at once", async () => {
   const { serve, backend } = await startProvider();
   const servers = [await serve(), await serve()];
   const acquire = (server: TestServer) =>
@@ -196,7 +196,7 @@ test("two servers without a store that are asked for a new key at once give the 
   expect(backend.runningCount).toBe(1);
 });
 
-test("one with a key that a record tells of is asked of its provider by its id, whichever installation made it", async () => {
+test("a recorded sandbox with a key is found at its provider by its id, whichever installation created it", async () => {
   const { serve, backend } = await startProvider();
   const first = await serve();
   const { id } = await new HttpClient(first).create({ key: "k" });
@@ -211,16 +211,20 @@ test("one with a key that a record tells of is asked of its provider by its id, 
   expect(asked.mock.calls.map(([request]) => [request.sandboxId, request.identity])).toEqual([[id, undefined]]);
 });
 
-test("a change is refused while another server runs it: that server would never know", async () => {
+test("a change is made by the server that runs it, or refused: that server would never know", async () => {
   const { serve } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const { id } = await new HttpClient(one).create({ name: "first" });
-  const refused = await new HttpClient(two).call<ErrorAnswer>("PATCH", `/v1/sandboxes/${id}`, { name: "second" });
+  const there = new HttpClient(two);
+  const [path, alone] = [`/v1/sandboxes/${id}`, { headers: { "sandboxer-relay": "never" } }];
+  const refused = await there.call<ErrorAnswer>("PATCH", path, { name: "second" }, alone);
   expect([refused.status, refused.body.error.details["url"]]).toEqual([409, one.httpUrl]);
-  expect((await new HttpClient(two).get(id)).name).toBe("first");
+  expect((await there.get(id)).name).toBe("first");
+  expect((await there.call("PATCH", path, { name: "second" })).status).toBe(200);
+  expect((await new HttpClient(one).get(id)).name).toBe("second");
 });
 
-test("its name, its labels and its time to live can be changed, running or stopped", async () => {
+test("its name, its labels and its lifetime can be changed, running or stopped", async () => {
   const { serve } = await startProvider();
   const first = await serve();
   const http = new HttpClient(first);
@@ -247,7 +251,7 @@ test("an expired sandbox is deleted by expire, and not resumed before", async ()
   expect(backend.runningCount).toBe(0);
 });
 
-test("a sandbox that ends by itself stays at its provider, and says that it is stopped", async () => {
+test("a sandbox that ends by itself stays at its provider, and is shown as stopped", async () => {
   const { serve, backend } = await startProvider();
   const server = await serve();
   const http = new HttpClient(server);
@@ -258,7 +262,7 @@ test("a sandbox that ends by itself stays at its provider, and says that it is s
   expect(removed).not.toHaveBeenCalled();
 });
 
-test("the key of one that another server runs gives that one, or is refused while somebody uses it there", async () => {
+test("the key of a sandbox on another server returns that sandbox, or is refused while it is in use there", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const acquire = (server: TestServer, body: object = {}) =>
@@ -293,7 +297,7 @@ test("a sandbox that is saved to the store is found there and not at its provide
   expect((await (await files(server, id)).stat("/workspace/mark")).sizeBytes).toBe(1);
 });
 
-test("a sandbox that its provider has for a key is not used for one that is to be saved: nobody would own it", async () => {
+test("a sandbox that the provider finds for a key is not used if it must be saved: nobody would own it", async () => {
   const backend = new FakeBackend({ capabilities: { outlivesServer: true } });
   const http = new HttpClient(await startTestServer({ backend }));
   // As a server leaves it that died before its first save.

@@ -22,7 +22,7 @@ async function refusal(http: HttpClient, path: string, body: object): Promise<[n
   return [status, answer.error?.code, answer.error?.message];
 }
 
-test("a create that asks for more than one sandbox may have is refused, with what was asked and the maximum", async () => {
+test("a create above the maximum of one sandbox is refused, with the requested value and the maximum", async () => {
   const { server, http } = await start();
   const [status, code, message] = await refusal(http, "/v1/sandboxes", { resources: GREEDY });
   expect([status, code]).toEqual([422, "not_supported"]);
@@ -34,7 +34,7 @@ test("a create that asks for more than one sandbox may have is refused, with wha
   await http.create({ resources: { memory_mb: 8192, cpus: 4, processes: 4096, disk_mb: 20_480 } });
 });
 
-test("so are one over WebSocket, one by a profile and one by a key, and the sandbox of the key stays", async () => {
+test("the same holds over WebSocket, by a profile and by a key, and the sandbox of the key stays", async () => {
   const profile = profileSchema.parse({ name: "profile.large", backends: ["fake"], resources: { memory_mb: 9000 } });
   const { server, http } = await start({
     profiles: new ProfileCatalog([{ profile, file: "test", bundled: false, overrides: undefined }]),
@@ -49,7 +49,7 @@ test("so are one over WebSocket, one by a profile and one by a key, and the sand
   expect(await http.get(acquired.body.id)).toMatchObject({ state: "running" });
 });
 
-test("a stored sandbox and a snapshot that need more than this server gives are refused, and stay", async () => {
+test("a paused sandbox and a snapshot that need more than this server allows are refused, and stay", async () => {
   const large = await startTestServer();
   const { id } = await new HttpClient(large).create({ resources: { memory_mb: 9000 }, enable_checkpoint: true });
   const snapshot = await new HttpClient(large).call<{ id: string }>("POST", `/v1/sandboxes/${id}/snapshot`, {});
@@ -62,7 +62,7 @@ test("a stored sandbox and a snapshot that need more than this server gives are 
   expect(status).toBe(200);
 });
 
-test("the memory that sandboxes ask for together is limited; the refusal says what is promised and free", async () => {
+test("the total requested memory is limited; the refusal has the reserved and the free memory", async () => {
   const { http } = await start();
   const { id } = await http.create({ resources: { memory_mb: 8192 } });
   const [status, code, message] = await refusal(http, "/v1/sandboxes", { resources: { memory_mb: 4096 } });
@@ -72,11 +72,11 @@ test("the memory that sandboxes ask for together is limited; the refusal says wh
   expect((await refusal(http, `/v1/sandboxes/${id}/fork`, { count: 1 }))[1]).toBe("limit_reached");
   await http.create({ resources: { memory_mb: 2048 } });
   expect((await refusal(http, "/v1/sandboxes", { resources: { memory_mb: 16 } }))[1]).toBe("limit_reached");
-  // Who asks for no memory shares what there is.
+  // Sandboxes that request no memory share the rest.
   await http.create();
 });
 
-test("a paused sandbox gives its memory back", async () => {
+test("a paused sandbox releases its memory", async () => {
   const { http } = await start();
   const { id } = await http.create({ resources: { memory_mb: 8192 }, enable_checkpoint: true });
   await http.call("POST", `/v1/sandboxes/${id}/checkpoint`, {});

@@ -19,7 +19,7 @@ async function start() {
   return { server, http, preview, save, snapshot };
 }
 
-test("says what would go and what stays, by the rules that it has, the server's, or others; nothing goes", async () => {
+test("lists removed and kept states, by its own rules, the server's, or others, and removes nothing", async () => {
   const { server, http, preview, save, snapshot } = await start();
   const { id } = await http.create({ retention: { checkpoints: { keep_last: 2 } } });
   await http.call("PATCH", `/v1/sandboxes/${id}`, { retention: null });

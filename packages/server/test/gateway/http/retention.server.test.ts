@@ -32,7 +32,7 @@ async function collectAt(server: TestServer, apply: boolean) {
 }
 
 describe("retention", () => {
-  test("is what the request says, else the profile; a change and null are taken; nonsense is refused", async () => {
+  test("comes from the request, then the profile; changes and null are accepted; invalid values are refused", async () => {
     const kept = { checkpoints: { keep_last: 7 } };
     const profile = profileSchema.parse({ name: "archive", backends: ["fake"], retention: kept });
     const profiles = new ProfileCatalog([{ profile, file: "test", bundled: false, overrides: undefined }]);
@@ -62,7 +62,7 @@ describe("retention", () => {
     await expect.poll(() => checkpointsOf(server, other.id)).toBe(1);
   });
 
-  test("of snapshots takes the old ones that have no name, are not pinned and that nobody needs", async () => {
+  test("of snapshots removes old ones that are unnamed, unpinned and unneeded", async () => {
     const { api } = await start();
     const { id } = await api.http.create({ retention: { snapshots: { keep_last: 1 } } });
     const take = async (body = {}): Promise<SnapshotInfo> => {
@@ -80,7 +80,7 @@ describe("retention", () => {
     for (const stays of [named, needed, pinned, newest]) expect((await api.get(stays.id)).id).toBe(stays.id);
   });
 
-  test("of a server that says nothing of snapshots keeps all of them", async () => {
+  test("of a server without a rule for snapshots keeps all of them", async () => {
     const { server, api } = await start();
     const { id } = await api.http.create({});
     for (let time = 0; time < 5; time += 1) await api.take(id);
@@ -88,7 +88,7 @@ describe("retention", () => {
     expect(await server.durable.snapshots.list()).toHaveLength(5);
   });
 
-  test("is foreseen by a dry run and done by a collection, for sandboxes that nobody runs", async () => {
+  test("is previewed by a dry run and applied by a collection, for sandboxes that nobody runs", async () => {
     const { server, api } = await start({ retention: { checkpoints: { keep_last: 5 } } });
     const { id } = await api.http.create({});
     await saveTimes(api.http, id, 3);
@@ -108,7 +108,7 @@ describe("retention", () => {
 });
 
 describe("a pinned snapshot", () => {
-  test("is not removed until it is unpinned, and the refusal says how", async () => {
+  test("is not removed until it is unpinned, and the refusal explains how", async () => {
     const { server, api } = await start();
     const { id: sandboxId } = await api.http.create({});
     const { id } = await api.take(sandboxId);

@@ -83,7 +83,7 @@ describe("a sandbox that its provider keeps is rewound", () => {
     expect([await fileOf(there), backend.runningCount]).toEqual(["after", 1]);
   });
 
-  test("or not at all, when the copy cannot be made or the store does not take its place", async () => {
+  test("or not at all, if the copy cannot be created or the store does not accept the change", async () => {
     const { backend, server, box, created, snapshot } = await changedSandbox();
     const error = new SandboxerError("no_space", "No room.");
     backend.faults.set("acquireFromSnapshot", { error, times: 1 });
@@ -158,7 +158,7 @@ describe("a sandbox with a key that its provider has lost", () => {
     expect([body.origin.snapshot_id, (body.epoch ?? 0) > (created.epoch ?? 0)]).toEqual([snapshot.id, true]);
     expect([await fileOf(box), backend.runningCount]).toEqual(["before", 1]);
     expect(await server.attach(id, `?sandbox_token=${created.token}`).outcome()).toEqual(["RUNNING"]);
-    // Who still knows it as it was is told.
+    // Clients that know it at its earlier state are refused.
     const stale = { "if-sandbox-epoch": String(created.epoch) };
     expect((await box.call("POST", "/exec", { shell: "true" }, stale)).status).toBe(412);
     const again = await api.call<{ id: string; tier: string }>("POST", "/v1/sandboxes/acquire", BODY);

@@ -35,7 +35,7 @@ describe("create, list, get, destroy", () => {
     expect([again.status, again.body.error.code]).toEqual([410, "sandbox_destroyed"]);
   });
 
-  test("an id that nobody knows is 404, whatever is asked of it", async () => {
+  test("an unknown id is 404 for every call", async () => {
     const http = new HttpClient(await startTestServer());
     for (const [method, path] of [
       ["GET", ""],
@@ -76,7 +76,7 @@ describe("create, list, get, destroy", () => {
     expect((await http.call("GET", "/v1/sandboxes?cursor=nonsense")).status).toBe(400);
   });
 
-  test("the same Idempotency-Key gives the first answer, also while the first call is in progress", async () => {
+  test("the same Idempotency-Key returns the first response, also while the first call is in progress", async () => {
     const http = new HttpClient(await startTestServer());
     const headers = { "idempotency-key": "k1" };
     const create = (): Promise<{ status: number; body: { id: string; token: string } }> =>
@@ -102,7 +102,7 @@ describe("create, list, get, destroy", () => {
   });
 });
 
-describe("putting down and picking up", () => {
+describe("pausing and resuming", () => {
   test("checkpoint saves and stops, resume continues; a stored sandbox answers 409 with its state", async () => {
     const http = new HttpClient(await startTestServer());
     const { id } = await http.create();
@@ -137,7 +137,8 @@ describe("putting down and picking up", () => {
     const two = await startTestServer({ store: one.storeFolder ?? null });
     const [a, b] = [new HttpClient(one), new HttpClient(two)];
     const { id } = await a.create();
-    const held = await b.call<ErrorAnswer>("GET", `/v1/sandboxes/${id}/stats`);
+    const headers = { "sandboxer-relay": "never" };
+    const held = await b.call<ErrorAnswer>("GET", `/v1/sandboxes/${id}/stats`, undefined, { headers });
     expect([held.status, held.body.error.code]).toEqual([409, "lease_held"]);
     expect(held.body.error.details).toMatchObject({ url: one.httpUrl, epoch: 1 });
     const nobody = await a.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/handoff`, { to: "http://127.0.0.1:1" });
@@ -150,7 +151,7 @@ describe("putting down and picking up", () => {
     expect(instances.body.items.find(({ url }) => url === two.httpUrl)?.owns).toEqual([id]);
   });
 
-  test("respond-async answers with the operation, whose record tells how it ended", async () => {
+  test("respond-async answers with the operation, whose record has the result", async () => {
     const http = new HttpClient(await startTestServer());
     const headers = { prefer: "respond-async" };
     const started = await http.call<OperationRecordBody>("POST", "/v1/sandboxes", {}, { headers });
@@ -182,7 +183,7 @@ describe("putting down and picking up", () => {
 });
 
 describe("time to live", () => {
-  test("expire lists expired sandboxes, and deletes them when told to", async () => {
+  test("expire lists expired sandboxes, and deletes them on request", async () => {
     const http = new HttpClient(await startTestServer());
     const stays = await http.create({ ttl: "1h" });
     const goes = await http.create({ ttl: "1s", enable_checkpoint: false });
@@ -259,7 +260,7 @@ describe("time to live", () => {
 });
 
 describe("reachability", () => {
-  test("says whether it answers, and which other server has it", async () => {
+  test("reports whether it answers, and which other server has it", async () => {
     const one = await startTestServer();
     const two = await startTestServer({ store: one.storeFolder ?? null });
     const [a, b] = [new HttpClient(one), new HttpClient(two)];
@@ -267,7 +268,8 @@ describe("reachability", () => {
     const here = await a.call<{ reachable: boolean; round_trip_ms: number }>("GET", `/v1/sandboxes/${id}/reachability`);
     expect(here.body.reachable).toBe(true);
     expect(here.body.round_trip_ms).toBeGreaterThanOrEqual(0);
-    const there = await b.call<object>("GET", `/v1/sandboxes/${id}/reachability`);
+    const headers = { "sandboxer-relay": "never" };
+    const there = await b.call<object>("GET", `/v1/sandboxes/${id}/reachability`, undefined, { headers });
     expect(there.body).toMatchObject({ reachable: false, owner_url: one.httpUrl, state: "running" });
   });
 });

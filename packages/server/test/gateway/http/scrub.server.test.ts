@@ -60,7 +60,7 @@ test("one at a time; a stopped one continues where it was, and a server that end
   await api.server.drain();
 });
 
-test("the server does it by itself when it is due, once for all servers of the store", async () => {
+test("the server scrubs automatically when it is due, once for all servers of the store", async () => {
   const api = await start({ scrub: { everyMs: 50, rateMb: undefined } });
   const id = await withFile(api);
   await checkpoint(api, id);
@@ -75,7 +75,7 @@ test("the server does it by itself when it is due, once for all servers of the s
   expect(later.server.manager.integrity.figures).toMatchObject({ damagedImages: 1 });
 });
 
-test("a pass that the server began and somebody stopped does not begin again at the next look", async () => {
+test("an automatic scrub that a user stopped does not start again at the next check", async () => {
   const api = await start({ scrub: { everyMs: 3_600_000, rateMb: 0.001 } });
   await checkpoint(api, await withFile(api));
   const { integrity } = api.server.manager;

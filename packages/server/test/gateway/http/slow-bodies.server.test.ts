@@ -18,7 +18,7 @@ function begun({ httpUrl }: TestServer, head: string): { readonly tcp: Socket; r
 
 const POST = "POST /v1/sandboxes HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1000000";
 
-test("a hundred bodies that come byte by byte, or not at all, are cut", async () => {
+test("a hundred bodies that arrive byte by byte, or not at all, are cut", async () => {
   const server = await startTestServer({ store: null, bodyTimeoutMs: 1_000 });
   const dripping = Array.from({ length: 50 }, () => begun(server, POST));
   const silent = Array.from({ length: 50 }, () => begun(server, POST));
@@ -30,7 +30,7 @@ test("a hundred bodies that come byte by byte, or not at all, are cut", async ()
   }
 });
 
-test("an upload that stalls is cut, however much has come before", async () => {
+test("an upload that stalls is cut, however much has arrived before", async () => {
   const server = await startTestServer({ store: null, bodyTimeoutMs: 1_000 });
   const box = await SandboxClient.create(server);
   const head = `PUT /v1/sandboxes/${box.id}/files?path=/tmp/big HTTP/1.1\r\nContent-Type: application/octet-stream`;

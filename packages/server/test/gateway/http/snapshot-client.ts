@@ -46,8 +46,8 @@ export class SnapshotClient<Server extends { readonly httpUrl: string }> {
     return [answer.status, answer.body?.error?.code];
   }
 
-  call<Body = ErrorAnswer>(method: string, path: string, body?: object): Promise<Answer<Body>> {
-    return this.http.call<Body>(method, path, body);
+  call<Body = ErrorAnswer>(method: string, path: string, body?: object, headers = {}): Promise<Answer<Body>> {
+    return this.http.call<Body>(method, path, body, { headers });
   }
 
   sandbox(id: string): SandboxClient {
@@ -55,7 +55,7 @@ export class SnapshotClient<Server extends { readonly httpUrl: string }> {
   }
 }
 
-/** Lets a counter count once more, and tells its number. */
+/** Lets a counter count once more, and returns its number. */
 export async function count(sandbox: SandboxClient, processId: string): Promise<number> {
   const { output_end: offset } = await sandbox.process(processId);
   await sandbox.stdin(processId, "more\n");

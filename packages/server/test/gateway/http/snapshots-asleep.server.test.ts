@@ -12,13 +12,15 @@ import {
 import { SandboxClient } from "./processes/support.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
 
+const NEVER = { "sandboxer-relay": "never" };
+
 const client = async (options?: TestServerOptions) => new SnapshotClient(await startTestServer(options));
 
 async function events(api: SnapshotClient<TestServer>, type: string): Promise<EventRecord[]> {
   return (await api.call<{ items: EventRecord[] }>("GET", `/v1/events?type=${type}`)).body.items;
 }
 
-/** One with a file, put down. */
+/** A paused sandbox with a file. */
 async function stored(api: SnapshotClient<TestServer>, body: object = {}): Promise<SandboxClient> {
   const box = await SandboxClient.create(api.server, body);
   await box.exec({ shell: "echo kept > file" });
@@ -27,7 +29,7 @@ async function stored(api: SnapshotClient<TestServer>, body: object = {}): Promi
 }
 
 describe("the capture of a sandbox that nobody runs", () => {
-  test("it is resumed here first, and the answer says so", async () => {
+  test("it is resumed here first, and the response says so", async () => {
     const api = await client();
     const box = await stored(api);
     const snapshot = await api.take(box.id, { name: "asleep" });
@@ -41,7 +43,7 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect(told.map(({ sandbox_id, data }) => [sandbox_id, data])).toEqual([[box.id, { for: "snapshot" }]]);
   });
 
-  test("a running sandbox is captured as it is", async () => {
+  test("a running sandbox is captured directly", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     await api.take(box.id);
@@ -67,11 +69,11 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect((await copy.exec({ shell: "cat file" })).stdout).toBe("kept\n");
   });
 
-  test("a sandbox of another server is captured there: here it is 409 with its address, and it stays", async () => {
+  test("a sandbox of another server is captured there; unrelayed it is 409 with its address, and it stays", async () => {
     const one = await client();
     const two = await client({ store: one.server.storeFolder ?? null });
     const box = await SandboxClient.create(one.server);
-    const refused = await two.call("POST", `/v1/sandboxes/${box.id}/snapshot`, {});
+    const refused = await two.call("POST", `/v1/sandboxes/${box.id}/snapshot`, {}, NEVER);
     expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
     expect(refused.body.error.details).toMatchObject({ state: "running", url: one.server.httpUrl });
     expect((await one.http.get(box.id)).owner?.here).toBe(true);
@@ -85,7 +87,7 @@ describe("the capture of a sandbox that nobody runs", () => {
     expect((await api.http.get(box.id)).state).toBe("stored");
   });
 
-  test("an expired or deleted sandbox stays as it is", async () => {
+  test("an expired or deleted sandbox stays unchanged", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server, { ttl: "1s" });
     await expect.poll(async () => (await api.http.get(box.id)).state).toBe("stored");
@@ -137,11 +139,11 @@ describe("of one that its provider keeps", () => {
     expect(files.map((each) => each.id)).toEqual([id]);
   });
 
-  test("while another server runs it, this one says which", async () => {
+  test("while another server runs it, this one names that server", async () => {
     const next = await provider();
     const [one, two] = [await next(), await next()];
     const box = await SandboxClient.create(one.server);
-    const refused = await two.call("POST", `/v1/sandboxes/${box.id}/snapshot`, {});
+    const refused = await two.call("POST", `/v1/sandboxes/${box.id}/snapshot`, {}, NEVER);
     expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
     expect(refused.body.error.details["url"]).toBe(one.server.httpUrl);
   });

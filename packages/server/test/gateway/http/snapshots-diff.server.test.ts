@@ -11,7 +11,7 @@ function file(changes: Partial<ListedFile> = {}): ListedFile {
 }
 
 describe("diff", () => {
-  test("between two snapshots, and a snapshot and the sandbox as it is", async () => {
+  test("works between two snapshots, and between a snapshot and a running sandbox", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);
     await box.exec({ shell: "echo a > stays; echo a > changes; echo a > goes; mkdir folder" });
@@ -58,7 +58,7 @@ describe("diff", () => {
 });
 
 describe("lists of files", () => {
-  test("come back as they were, whatever the names are", async () => {
+  test("are decoded unchanged, whatever the names are", async () => {
     const names = ["/a", "/a\nb", '/"', "/\u0000", "/ä", "/\u2028", "/__proto__", "/constructor"];
     const files = new Map(names.map((name, index) => [name, file({ sizeBytes: index })]));
     files.set("/link", file({ kind: "symlink", linkTarget: "to\nthere" }));

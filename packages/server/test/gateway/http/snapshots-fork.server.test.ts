@@ -30,7 +30,7 @@ describe("fork", () => {
     expect(new Set((await api.get(body.snapshot_id)).sandboxes)).toEqual(new Set(ids.slice(1)));
   });
 
-  test("its snapshot goes when no fork needs it any more, and stays if somebody named it", async () => {
+  test("its snapshot is removed when no fork needs it any more, and kept if it was named", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);
     const fork = async (): Promise<Fork> => (await box.call<Fork>("POST", "/fork", { count: 2 })).body;

@@ -27,7 +27,7 @@ async function collectAt(server: TestServer) {
 }
 
 describe("a restored sandbox that was never saved itself", () => {
-  test("begins with its snapshot again when its server dies, and nobody removes that", async () => {
+  test("starts from its snapshot again when its server dies, and nobody can remove that", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);
     const counter = await startCounter(box);
@@ -47,7 +47,7 @@ describe("a restored sandbox that was never saved itself", () => {
     expect(await count(there.sandbox(copy.id), counter)).toBe(2);
   });
 
-  test("does not come to be when another server removes the snapshot before it is known", async () => {
+  test("is not created if another server removes the snapshot before its head exists", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);
     const { id } = await api.take(box.id);
@@ -68,7 +68,7 @@ describe("a restored sandbox that was never saved itself", () => {
     expect(other.server.problems).toEqual([]);
   });
 
-  test("the same holds for one that began with named files", async () => {
+  test("the same holds for a sandbox that started from named files", async () => {
     const first = await startTestServer();
     const { client } = await first.create({ enable_checkpoint: true });
     await client.run("bash", "echo shared > file").until("EXECUTION_DONE");
@@ -93,7 +93,7 @@ describe("filesystem snapshots of the WebSocket protocol", () => {
     await save();
     const second = await api.get("base");
     expect((await api.list()).items.map((each) => each.id)).toEqual([second.id]);
-    // What a sandbox that is there began with loses its name, not its data.
+    // The origin of an existing sandbox loses its name, not its data.
     const user = await api.http.create({ filesystem_snapshot_name: "base" });
     await save();
     expect(await api.get(second.id)).toMatchObject({ name: null, sandboxes: [user.id] });
@@ -103,7 +103,7 @@ describe("filesystem snapshots of the WebSocket protocol", () => {
     expect(api.server.problems).toEqual([]);
   });
 
-  test("an id does for a name, and an unknown one is said to be", async () => {
+  test("an id works in place of a name, and an unknown one is reported", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);
     await box.exec({ shell: "echo kept > file" });
@@ -146,7 +146,7 @@ describe("filesystem snapshots of the WebSocket protocol", () => {
 });
 
 describe("the record of snapshots on this machine", () => {
-  test("shows what a directory store has, and follows it", async () => {
+  test("shows the snapshots of a directory store, and follows changes", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);
     const { id } = await api.take(box.id, { name: "one" });
@@ -200,7 +200,7 @@ describe("the record of snapshots on this machine", () => {
     expect(items.filter(({ type }) => type === "snapshot.deleted")).toMatchObject([{ data }]);
   });
 
-  test("without a store a backend whose states are bytes cannot be captured, and says what is missing", async () => {
+  test("without a store, a backend whose states are bytes cannot be captured, and the error explains it", async () => {
     const api = new SnapshotClient(await startTestServer({ store: null }));
     const box = await SandboxClient.create(api.server);
     expect(await api.refused("POST", `/v1/sandboxes/${box.id}/snapshot`, {})).toEqual([422, "checkpoint_disabled"]);

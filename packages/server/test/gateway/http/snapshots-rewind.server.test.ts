@@ -33,12 +33,12 @@ describe("rewind", () => {
     expect((await api.take(box.id)).parent).toBe(snapshot.id);
   });
 
-  test("outlives its server: nothing of what was before comes back", async () => {
+  test("survives its server: nothing of the earlier state comes back", async () => {
     const { api, box, counter, snapshot } = await boxAtTwo();
     await box.call("POST", "/rewind", { snapshot_id: snapshot.id });
     const head = await api.server.durable.ownership.read(box.id);
     expect(head).toMatchObject({ checkpoint: { kind: "fake-state" }, lineage: { snapshot: snapshot.id } });
-    // As if the server had been killed: its lease is gone, and what it ran too.
+    // As if the server had been killed: its lease and its sandboxes have ended.
     const other = await startTestServer({ store: api.server.storeFolder ?? null });
     await other.instances.markDead(api.server.instances.instanceId ?? "");
     expect((await new HttpClient(other).call("POST", `/v1/sandboxes/${box.id}/resume`)).status).toBe(200);

@@ -17,7 +17,7 @@ for line in sys.stdin:
     number += 1
     print("count", number, flush=True)
 `;
-/** What must not be the same in two forks. A fresh sandbox may have no machine id. */
+/** Facts that must differ between two forks. A fresh sandbox may have no machine id. */
 const SECRETS = "hostname; cat /etc/machine-id || echo none; head -c 16 /dev/urandom | od -An -tx1";
 
 const httpOf = (server: ServerProcess): { httpUrl: string } => ({ httpUrl: server.url.replace(/^ws/, "http") });

@@ -52,7 +52,7 @@ describe("capture and restore", () => {
     expect((await api.get(snapshot.id)).sandboxes).toEqual([restored.id]);
   });
 
-  test("a capture during an execution of the WebSocket protocol is in the copy, and the original hears nothing", async () => {
+  test("a capture during an execution of the WebSocket protocol is in the copy, and the original does not notice", async () => {
     const api = await client();
     const { client: socket, id } = await api.server.create({ enable_checkpoint: true });
     await socket.run("bash", "echo begun; read x; echo got $x").until("out:begun\n");
@@ -68,7 +68,7 @@ describe("capture and restore", () => {
     ]);
   });
 
-  test("in mode filesystem the files are there and nothing runs", async () => {
+  test("in mode filesystem the files are kept and nothing runs", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     await startCounter(box);
@@ -97,7 +97,7 @@ describe("capture and restore", () => {
     expect(await api.get("second", "?verify=true")).toMatchObject({ id: two.id, state: "ready" });
   });
 
-  test("once it is captured, what is written of it holds nobody up, not even the sandbox's end", async () => {
+  test("after the capture, writing it delays nobody, not even the end of the sandbox", async () => {
     const held = Promise.withResolvers<void>();
     const wrapStore = (store: ObjectStore): ObjectStore =>
       new Proxy(store, {
@@ -235,7 +235,7 @@ describe("lists, lineage and removal", () => {
     expect((await api.call("POST", `/v1/sandboxes/${copy.id}/resume`)).status).toBe(200);
   });
 
-  test("a removal while a sandbox is made of it is refused, and the sandbox comes to be", async () => {
+  test("a removal while a sandbox is created from it is refused, and the sandbox is created", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     const { id } = await api.take(box.id);

@@ -56,6 +56,7 @@ async function startingServer(): Promise<string> {
     audit,
     previews,
     manager: none,
+    peerSecret: none,
     maxClients: 1,
     maxMessageBytes: 1024,
     log,
@@ -70,13 +71,13 @@ async function startingServer(): Promise<string> {
 
 const STARTING = { code: "starting", message: "The server is starting.", retryable: true };
 
-test("a server that is starting says so, and not that it is shutting down", async () => {
+test("a starting server reports that, and not that it is shutting down", async () => {
   const answer = await fetch(`${await startingServer()}/v1/sandboxes`);
   expect(answer.status).toBe(503);
   expect(await answer.json()).toMatchObject({ error: STARTING });
 });
 
-test("it says the same to WebSocket requests", async () => {
+test("it reports the same to WebSocket requests", async () => {
   const url = await startingServer();
   const headers = {
     connection: "Upgrade",

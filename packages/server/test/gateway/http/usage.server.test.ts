@@ -7,7 +7,7 @@ interface Listed {
   readonly items: readonly Pick<SandboxUsage, "sandbox_id" | "used">[];
 }
 
-test("the usage of a sandbox, with its limits, and only what is newer", async () => {
+test("the usage of a sandbox has its limits, and only newer points", async () => {
   const http = new HttpClient(await startTestServer());
   const { id } = await http.create({ resources: { memory_mb: 64, cpus: 2 } });
   const usage = async (query = ""): Promise<SandboxUsage> =>
@@ -30,7 +30,7 @@ test("the usage of a sandbox, with its limits, and only what is newer", async ()
   expect((await http.call<Listed>("GET", "/v1/usage?since=9999999999")).body).toEqual({ items: [] });
 });
 
-test("a sandbox that is not here says where it is; a wrong query is refused", async () => {
+test("a sandbox on another server names its location; an invalid query is refused", async () => {
   const http = new HttpClient(await startTestServer());
   const { status, body } = await http.call<ErrorAnswer>("GET", "/v1/sandboxes/nobody/usage");
   expect([status, body.error.code]).toEqual([404, "sandbox_not_found"]);

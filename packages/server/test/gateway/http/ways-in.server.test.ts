@@ -42,7 +42,39 @@ async function ask(
 
 const UPGRADE = { connection: "Upgrade", upgrade: "websocket" };
 /** One of each kind that answers without a key too. */
-const EVERYWHERE = ["/v1/sandboxes", "/healthz", "/readyz", "/openapi.json", "/metrics", "/internal/instance", "/"];
+const EVERYWHERE = [
+  "/v1/sandboxes",
+  "/healthz",
+  "/readyz",
+  "/openapi.json",
+  "/metrics",
+  "/internal/instance",
+  "/mcp",
+  "/",
+];
+/** In E2B's dialect: the control plane, signed files; and of a sandbox its processes, its interpreter, another port. */
+const OF_E2B = [
+  { path: "/e2b/health" },
+  { path: "/e2b/sandboxes" },
+  { path: "/files?signature=v1_x" },
+  { path: "/e2b/health", port: "49983" },
+  { path: "/e2b/envs", port: "49983" },
+  { path: "/e2b/health", port: "49999" },
+  { path: "/e2b/contexts", port: "49999" },
+  { path: "/e2b/", port: "8000" },
+];
+
+/** Asks for each of {@link OF_E2B}. */
+async function askAsE2b(server: TestServer, headers: Record<string, string>): Promise<Answer[]> {
+  const { id } = await server.create({}, { headers: WITH_KEY });
+  const answers: Answer[] = [];
+  for (const { path, port } of OF_E2B) {
+    const target = port === undefined ? {} : { "e2b-sandbox-id": id, "e2b-sandbox-port": port };
+    const tokens = { "x-access-token": server.e2bToken(id), "x-api-key": KEY };
+    answers.push(await ask(server, path, { ...target, ...tokens, ...headers }));
+  }
+  return answers;
+}
 
 describe("a server without keys", () => {
   test.each(["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"])(
@@ -59,23 +91,29 @@ describe("a server without keys", () => {
         ]);
       }
       expect((await ask(server, "/create", { ...UPGRADE, [header]: "192.0.2.1" })).status).toBe(403);
+      const asked = await askAsE2b(server, { [header]: "for=192.0.2.1" });
+      expect(asked.map(({ status }) => status)).toEqual(OF_E2B.map(() => 403));
     },
   );
 
-  test("takes it from a proxy that it trusts", async () => {
+  test("is accepted from a trusted proxy", async () => {
     const server = await startTestServer({ store: null, access: { trustedProxies: ["127.0.0.0/8"] } });
     expect((await ask(server, "/v1/sandboxes", { "x-forwarded-for": "192.0.2.1", via: "1.1 proxy" })).status).toBe(200);
     const { client } = await server.create({}, { headers: { "x-forwarded-for": "192.0.2.1" } });
     expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toContain("out:on\n");
   });
 
-  test("refuses requests of other sites, and takes those of its own and of programs", async () => {
+  test("refuses requests of other sites, and accepts those of its own and of programs", async () => {
     const server = await startTestServer({ store: null, consoleFolder: "/nonexistent" });
     const from = (site: string) => ({ "sec-fetch-site": site });
     for (const path of EVERYWHERE) {
       expect([path, (await ask(server, path, from("cross-site"))).status]).toEqual([path, 403]);
     }
     expect((await ask(server, "/create", { ...UPGRADE, ...from("cross-site") })).status).toBe(403);
+    const asked = await askAsE2b(server, from("cross-site"));
+    expect(asked.map(({ status }) => status)).toEqual(OF_E2B.map(() => 403));
+    const rebound = await askAsE2b(server, { host: "evil.example" });
+    expect(rebound.map(({ status }) => status)).toEqual(OF_E2B.map(() => 403));
     for (const site of ["same-origin", "same-site", "none"])
       expect((await ask(server, "/v1/sandboxes", from(site))).status).toBe(200);
   });
@@ -90,7 +128,7 @@ describe("a server without keys", () => {
   });
 });
 
-test("a server with keys does not ask which way a request came", async () => {
+test("a server with keys does not check the origin of a request", async () => {
   const server = await startTestServer({ store: null, apiKeys: [KEY] });
   const headers = { ...WITH_KEY, "x-forwarded-for": "192.0.2.1", via: "1.1 proxy", "sec-fetch-site": "cross-site" };
   expect((await ask(server, "/v1/sandboxes", headers)).status).toBe(200);
@@ -103,7 +141,7 @@ describe("the address that a trusted proxy names", () => {
     access: { trustedProxies, rateLimit: 1, rateBurst: 1, clock: new FakeClock() },
   });
 
-  test("is the one that limits are for", async () => {
+  test("is the one that limits apply to", async () => {
     const server = await startTestServer(rated(["127.0.0.1"]));
     const status = async (client: string) => (await ask(server, "/healthz", { "x-forwarded-for": client })).status;
     expect([await status("192.0.2.1"), await status("192.0.2.1"), await status("192.0.2.2")]).toEqual([200, 429, 200]);
@@ -126,7 +164,7 @@ describe("the address that a trusted proxy names", () => {
 });
 
 describe("every answer of JSON", () => {
-  test("may be kept by nobody and read by no other site, errors included", async () => {
+  test("may be neither cached nor read by other sites, including errors", async () => {
     const server = await startTestServer({ store: null, apiKeys: [KEY] });
     const asked: [string, Record<string, string>][] = [
       ["/v1/sandboxes", WITH_KEY],
@@ -138,11 +176,17 @@ describe("every answer of JSON", () => {
       ["/openapi.json", {}],
       ["/internal/instance", {}],
       ["/create", UPGRADE],
+      ["/mcp", WITH_KEY],
+      ["/mcp", {}],
     ];
-    for (const [path, headers] of asked) {
-      const { headers: told } = await ask(server, path, headers);
-      expect([path, told["cross-origin-resource-policy"], told["cache-control"]]).toEqual([
-        path,
+    const answers = [
+      ...(await Promise.all(asked.map(([path, headers]) => ask(server, path, headers)))),
+      ...(await askAsE2b(server, {})),
+      ...(await askAsE2b(server, { "x-access-token": "wrong", "x-api-key": "wrong" })),
+    ];
+    for (const { headers: told, ...answer } of answers) {
+      expect([answer, told["cross-origin-resource-policy"], told["cache-control"]]).toEqual([
+        answer,
         "same-origin",
         "no-store",
       ]);
@@ -164,14 +208,14 @@ describe("/healthz, /readyz, /openapi.json and /internal", () => {
 });
 
 describe("/readyz", () => {
-  test("tells strangers no more than whether the server is ready", async () => {
+  test("tells strangers only whether the server is ready", async () => {
     const server = await startTestServer({ apiKeys: [KEY] });
     expect((await ask(server, "/readyz")).body).toEqual({ status: "ready" });
     const { body } = await ask(server, "/readyz", WITH_KEY);
     expect(body).toEqual({ status: "ready", summary: "fine", store: server.storeFolder });
   });
 
-  test("asks the backend once in a while, not for each call", async () => {
+  test("probes the backend rarely, not for each call", async () => {
     let probes = 0;
     const probe = async () => ({ ok: true, summary: `probe ${++probes}` });
     const server = await startTestServer({ store: null, probe });
@@ -180,7 +224,7 @@ describe("/readyz", () => {
     expect(probes).toBe(1);
   });
 
-  test("says at once that the server is shutting down", async () => {
+  test("reports at once that the server is shutting down", async () => {
     const server = await startTestServer({ store: null, apiKeys: [KEY] });
     expect((await ask(server, "/readyz")).status).toBe(200);
     const { client } = await server.create({}, { headers: WITH_KEY });
@@ -213,7 +257,7 @@ describe("requests between the servers of a store", () => {
     expect((await ask(two, ring, { "sandboxer-peer": await proofOf(one) }, "POST")).status).toBe(403);
   });
 
-  test("a call that came through a trusted proxy is passed on to the owner", async () => {
+  test("a call through a trusted proxy is relayed to the owner", async () => {
     const { url } = await pair({ access: { trustedProxies: ["127.0.0.1"] } });
     const headers = { ...RELAY, "x-forwarded-for": "192.0.2.1", via: "1.1 proxy" };
     expect((await ask({ httpUrl: url }, "/stats", headers)).status).toBe(200);

@@ -58,7 +58,7 @@ test("a key opens it, and neither the key nor our headers reach the program", as
   expect(JSON.parse(own.text)).toMatchObject({ authorization: "Bearer of-the-program" });
 });
 
-test("a signed link gives a browser a cookie of its own host, and leaves the address clean", async () => {
+test("a signed link sets a cookie for its own host, and is removed from the address bar", async () => {
   const inside = await guarded();
   const link = await linkTo(inside);
   expect(link.host).toContain(inside.host);
@@ -124,7 +124,7 @@ test("links to a port are withdrawn together, with their cookies; other ports an
   expect((await get(inside, { headers: { cookie: fresh } })).status).toBe(200);
 });
 
-test("a port is public when asked for, at creation or later, and other ports stay private", async () => {
+test("a port is public on request, at creation or later, and other ports stay private", async () => {
   const inside = await guarded({ public_ports: [PORT] });
   expect((await get(inside)).status).toBe(200);
   expect((await get({ ...inside, host: `9000-${inside.id}.localhost` })).status).toBe(401);
@@ -134,6 +134,24 @@ test("a port is public when asked for, at creation or later, and other ports sta
   await call(inside.server, "PATCH", path, { public_ports: [] }, KEY);
   expect((await get(inside)).status).toBe(401);
   expect(await call(inside.server, "GET", path, undefined, KEY)).toMatchObject({ public_ports: [] });
+});
+
+test("a server without keys opens nothing through a proxy that it does not trust, not even a public port", async () => {
+  const server = await startTestServer();
+  serveInside(server.backend, headersSeen);
+  const inside = await sandboxOn(server, { public_ports: [PORT] });
+  const link = (await call(server, "POST", `/v1/sandboxes/${inside.id}/port-links`, { port: 9000 })) as PortLink;
+  const linked = { host: `9000-${inside.id}.localhost` };
+  for (const header of ["via", "forwarded", "x-forwarded-for"]) {
+    const headers = { [header]: "1.1 proxy" };
+    expect(await get(inside, { headers })).toMatchObject({ status: 403, text: expect.stringContaining("no keys") });
+    expect(await get({ ...inside, ...linked }, { path: `/${new URL(link.url).search}`, headers })).toMatchObject({
+      status: 403,
+    });
+  }
+  expect((await get(inside)).status).toBe(200);
+  const behindKeys = await guarded({ public_ports: [PORT] });
+  expect((await get(behindKeys, { headers: { via: "1.1 proxy" } })).status).toBe(200);
 });
 
 test("pages of other sites cannot use the cookie of a preview, nor a server without keys", async () => {

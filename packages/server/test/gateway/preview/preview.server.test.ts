@@ -8,7 +8,7 @@ import { get, listening, NAVIGATION, open, PORT } from "./support.ts";
 
 const MEGABYTE = 1024 * 1024;
 
-test("a program inside answers at the host of its port, and sees where the request came from", async () => {
+test("a program inside answers on the host of its port, and sees the origin of the request", async () => {
   const inside = await listening((request, answer) => {
     answer.setHeader("x-seen", JSON.stringify({ ...request.headers, url: request.url, method: request.method }));
     answer.end("hello");
@@ -38,14 +38,14 @@ test("neither the API nor the console is on the host of a preview, and previews 
     consoleFolder: await temporaryFolder(),
     previewDomain: "https://preview.test",
   });
-  for (const path of ["/", "/v1/sandboxes", "/healthz", "/docs/", "/internal/preview"]) {
+  for (const path of ["/", "/v1/sandboxes", "/healthz", "/docs/", "/internal/elsewhere"]) {
     expect((await get(inside, { path })).text).toBe(`inside ${path}`);
   }
   const other = await get({ ...inside, host: "nothing.preview.test" }, { path: "/v1/sandboxes" });
   expect(other.status).toBe(404);
   const ofDomain = await get({ ...inside, host: `${PORT}-${inside.id}.preview.test` }, { path: "/x" });
   expect(ofDomain.text).toBe("inside /x");
-  expect((await get({ ...inside, host: "127.0.0.1" }, { path: "/internal/preview" })).status).toBe(404);
+  expect((await get({ ...inside, host: "127.0.0.1" }, { path: "/internal/elsewhere" })).status).toBe(404);
 });
 
 test("a WebSocket reaches the program inside, both ways", async () => {
@@ -128,7 +128,7 @@ test("a port on which nothing listens gets a page with the next step and the ope
   });
 });
 
-test("a program that does not speak HTTP, and one that breaks off, are distinguished from good answers", async () => {
+test("invalid and truncated responses of a program are distinguished from good ones", async () => {
   const inside = await listening((_request, answer) => {
     answer.writeHead(200, { "content-length": "100" });
     answer.write("some");

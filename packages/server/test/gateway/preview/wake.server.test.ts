@@ -40,7 +40,7 @@ test("a request to a paused sandbox resumes it once for all callers, at whicheve
   expect((await record(inside)).epoch).toBe(2);
 });
 
-test("a request for a sandbox that another server runs goes there, and the sandbox stays", async () => {
+test("a request for a sandbox on another server goes there, and the sandbox stays", async () => {
   const store = await temporaryFolder();
   const [owner, asked] = [await serverOf(store), await serverOf(store, {}, () => {})];
   const inside = await sandboxOn(owner);
@@ -107,8 +107,8 @@ test("requests that take too long to resume a sandbox fail with a reason, and a 
   await eventually("it is resumed", async () => (await get(inside)).text === "hello");
 });
 
-test("a hundred paused previews that are asked at once are all resumed, a few at a time", async () => {
-  const server = await serverOf(await temporaryFolder(), { maxWakes: 2 });
+test("a hundred paused previews with concurrent requests are all resumed, a few at a time", async () => {
+  const server = await serverOf(await temporaryFolder(), { maxWakes: 2, wakeTimeoutMs: 170_000, leaseTtlMs: 600_000 });
   const all = await Promise.all(Array.from({ length: 100 }, () => sandboxOn(server)));
   await Promise.all(all.map(pause));
   let [restoring, most] = [0, 0];
@@ -128,14 +128,15 @@ test("a hundred paused previews that are asked at once are all resumed, a few at
   expect(server.backend.runningCount).toBe(100);
 });
 
-test("a sandbox that a request resumed pauses again when no request comes; an open connection keeps it awake", async () => {
+test("a sandbox that a request resumed pauses again without requests; an open connection keeps it running", async () => {
   const store = await temporaryFolder();
   const server = await serverOf(store, {}, (request, answer) => {
     answer.write("begun");
     if (request.url === "/") answer.end();
   });
-  const inside = await sandboxOn(server, { idle_timeout: 0.3 });
+  const inside = await sandboxOn(server);
   await pause(inside);
+  await call(server, "PATCH", `/v1/sandboxes/${inside.id}`, { idle_timeout: 0.3 });
   const streaming = await open(inside, { path: "/stream" });
   await new Promise((resolve) => streaming.once("data", resolve));
   const live = await server.live(inside.id);

@@ -18,7 +18,7 @@ async function login(url: string, key: string): Promise<{ cookie: string; origin
   return { cookie, origin: url };
 }
 
-test("the other server is shown the caller's key, however it came", async () => {
+test("the other server gets the caller's key, from whichever header", async () => {
   const { url } = await pair(KEY);
   const run = { shell: "echo ran" };
   for (const key of [bearer("the-key"), { "x-api-key": "the-key" }]) {
@@ -28,7 +28,7 @@ test("the other server is shown the caller's key, however it came", async () => 
   expect((await call("POST", `${url}/exec`, run, { ...RELAY, ...bearer("wrong") })).status).toBe(401);
 });
 
-test("a session's cookie is good for the sandboxes of other servers too, and for handing one over", async () => {
+test("a session's cookie is valid for the sandboxes of other servers too, and for handing one off", async () => {
   const { asked, owner, box, url } = await pair(KEY);
   const page = await login(asked.httpUrl, "the-key");
   const run = await call("POST", `${url}/exec`, { shell: "echo ran" }, { ...RELAY, ...page });
@@ -86,7 +86,7 @@ test("a key that the other server does not have is distinguished from none", asy
   expect(answer.body.error.details).toEqual({ url: owner.httpUrl, owner: owner.instances.instanceId });
 });
 
-test("a caller that came through a server is in its audit log, and in that of the owner", async () => {
+test("a relayed caller is in the audit log of both servers", async () => {
   const folder = await temporaryFolder();
   const [here, there] = [join(folder, "here"), join(folder, "there")];
   const owner = await startTestServer({ ...KEY, access: { auditFile: there } });

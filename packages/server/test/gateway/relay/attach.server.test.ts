@@ -20,10 +20,10 @@ test("output and stdin of a process go through a server that does not have it", 
   expect(await socket.closed).toBe(1000);
 });
 
-test("without permission, and where the owner cannot be asked, the client gets the sandbox's location", async () => {
+test("a client that forbids relaying, or whose owner is unreachable, gets the sandbox's location", async () => {
   const { box, url, owner } = await pair();
   const { id } = await box.spawn({ shell: "read x" });
-  const socket = new ProcessSocket(`${url}/processes/${id}/attach`);
+  const socket = new ProcessSocket(`${url}/processes/${id}/attach?relay=never`);
   expect(await socket.closed).toBe(4000);
   expect(socket.events).toMatchObject([{ event: "error", code: "lease_held" }]);
   const away = await startTestServer({ store: owner.storeFolder ?? null, advertiseUrl: "http://127.0.0.1:9" });
@@ -54,7 +54,7 @@ test("a token opens the process of its sandbox through another server, and a wro
   expect(owner.sockets.size).toBe(connections);
 });
 
-test("a reader that stops holds the process back, all the way through both servers", async () => {
+test("a reader that stops makes the process wait, through both servers", async () => {
   const { box, url } = await pair();
   const { id } = await box.spawn({ shell: "yes 0123456 | head -c 8000000; echo end" });
   const socket = new ProcessSocket(`${url}/processes/${id}/attach?relay=allow&offset=0`, { acknowledge: false });
@@ -101,7 +101,7 @@ test("relayed sockets count among the clients", async () => {
   await expect(new ProcessSocket(`${url}/processes/${id}/attach?relay=allow`).opened).rejects.toThrow("503");
 });
 
-test("a process that moves is followed through the same server, and no byte is missing or comes twice", async () => {
+test("a moving process is followed through the same server, and no byte is missing or repeated", async () => {
   const { box, url, asked, owner } = await pair();
   const { id } = await box.spawn({ shell: ticking });
   const seen: Buffer[] = [];

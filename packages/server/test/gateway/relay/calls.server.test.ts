@@ -8,13 +8,14 @@ import { eventually } from "../../../../../test/kit/eventually.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 import { lines, ticking } from "../http/processes/support.ts";
-import { call, pair, RELAY } from "./support.ts";
+import { call, NEVER, pair, RELAY } from "./support.ts";
 import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
-test("a call is passed on to the server that has the sandbox, if the client allows it", async () => {
+test("a call is passed on to the server that has the sandbox, unless the client forbids it", async () => {
   const { url } = await pair();
   const run = { shell: "echo $((6*7)); exit 3" };
-  const refused = await call("POST", `${url}/exec`, run);
+  expect(await call("POST", `${url}/exec`, run)).toMatchObject({ status: 200, body: { exit_code: 3, stdout: "42\n" } });
+  const refused = await call("POST", `${url}/exec`, run, NEVER);
   expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
   const passed = await call("POST", `${url}/exec`, run, RELAY);
   expect(passed).toMatchObject({ status: 200, body: { exit_code: 3, stdout: "42\n" } });
@@ -34,7 +35,7 @@ test("a resume is not passed on: it brings the sandbox here", async () => {
   });
 });
 
-test("headers that change what a call means are passed on, and what it is answered with too", async () => {
+test("headers that change the meaning of a call are relayed, and so are those of the response", async () => {
   const { url } = await pair();
   const stale = await call("POST", `${url}/exec`, { shell: "true" }, { ...RELAY, "if-sandbox-epoch": "7" });
   expect([stale.status, stale.body.error.code]).toEqual([412, "stale_epoch"]);
@@ -44,13 +45,13 @@ test("headers that change what a call means are passed on, and what it is answer
   expect(again.body["process_id"]).toBe(first.body["process_id"]);
 });
 
-test("a file that is larger than any message goes up and comes down unchanged", async () => {
+test("a file that is larger than any message is uploaded and downloaded unchanged", async () => {
   const { url } = await pair();
   // A body that is no file may have 8 MiB.
   const content = randomBytes(9_000_000);
   const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
   const headers = { ...RELAY, "content-type": "application/octet-stream" };
-  // Once with its length, once as it comes.
+  // Once with its length, once chunked.
   for (const body of [content, new Blob([content]).stream()]) {
     const up = await fetch(`${url}/files?path=%2Fworkspace%2Fbig`, { method: "PUT", headers, body, duplex: "half" });
     expect(up.status).toBe(204);
@@ -76,7 +77,7 @@ test("an upload that is refused in its middle is answered", async () => {
   await response.body?.cancel();
 });
 
-test("a stream is passed on line by line, and a client that goes away ends it there", async () => {
+test("a stream is relayed line by line, and a client that disconnects ends it there", async () => {
   const { url, owner, box } = await pair();
   const gone = new AbortController();
   const response = await fetch(`${url}/exec`, {
@@ -95,7 +96,7 @@ test("a stream is passed on line by line, and a client that goes away ends it th
   await eventually("the connection between the servers is closed", () => owner.sockets.size < before);
 });
 
-test("a stored sandbox, one that is here and one that there never was are answered by the server that is asked", async () => {
+test("the called server answers for a paused, a local and a nonexistent sandbox", async () => {
   const { asked, box, url } = await pair();
   const none = await call("GET", `${asked.httpUrl}/v1/sandboxes/none/stats`, undefined, RELAY);
   expect([none.status, none.body.error.code]).toEqual([404, "sandbox_not_found"]);
@@ -115,25 +116,13 @@ test("a sandbox that its provider keeps is passed on to the server that runs it"
   const { id } = (await call("POST", `${owner.httpUrl}/v1/sandboxes`, {})).body;
   const url = `${asked.httpUrl}/v1/sandboxes/${id}/exec`;
   expect((await call("POST", url, { shell: "echo ran" }, RELAY)).body["stdout"]).toBe("ran\n");
-  // Who has another store knows nothing of it.
+  // A server with another store does not know it.
   const stranger = await startTestServer({ dataFolder });
   const elsewhere = `${stranger.httpUrl}/v1/sandboxes/${id}/exec`;
   expect((await call("POST", elsewhere, { shell: "true" }, RELAY)).body.error.code).toBe("sandbox_not_found");
 });
 
-test("an operation that was begun through a server is found there", async () => {
-  const { asked, owner, url } = await pair();
-  const begun = await call("POST", `${url}/snapshot`, {}, { ...RELAY, prefer: "respond-async" });
-  expect([begun.status, begun.headers.get("preference-applied")]).toEqual([202, "respond-async"]);
-  const path = `/v1/operations/${begun.body.id}?wait=10`;
-  const ended = await call("GET", asked.httpUrl + path, undefined, RELAY);
-  expect(ended.body).toMatchObject({ kind: "snapshot", state: "done", result: { kind: "fake-state" } });
-  expect((await call("GET", asked.httpUrl + path)).status).toBe(404);
-  await owner.drain();
-  expect((await call("GET", asked.httpUrl + path, undefined, RELAY)).body.error.code).toBe("operation_not_found");
-});
-
-test("nothing is passed on twice, and only what the call means is", async () => {
+test("nothing is relayed twice, and only headers about the call are relayed", async () => {
   const seen: { url: string | undefined; headers: Record<string, unknown> }[] = [];
   const stand = createServer((request, response) => {
     seen.push({ url: request.url, headers: request.headers });
@@ -152,11 +141,20 @@ test("nothing is passed on twice, and only what the call means is", async () => 
   expect([answer.status, answer.headers.get("set-cookie")]).toEqual([409, null]);
   expect(seen).toHaveLength(1);
   expect(seen[0]?.url).toBe(`/behind${path}`);
+  expect(seen[0]?.headers["sandboxer-relay"]).toBe("never");
   const told = Object.keys(seen[0]?.headers ?? {}).toSorted();
-  expect(told).toEqual(["accept", "connection", "content-length", "host", "range"]);
+  expect(told).toEqual([
+    "accept",
+    "connection",
+    "content-length",
+    "host",
+    "range",
+    "sandboxer-relay",
+    "sandboxer-relayed",
+  ]);
 });
 
-test("an owner that cannot be reached is named, with what can be done", async () => {
+test("an unreachable owner is named, with the next step", async () => {
   const { asked, owner, url } = await pair();
   // As after a crash: its record says that it lives, and nobody answers at its address.
   const dead = await startTestServer({ store: owner.storeFolder ?? null, advertiseUrl: "http://127.0.0.1:9" });

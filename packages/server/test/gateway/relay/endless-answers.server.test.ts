@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 import { ProcessSocket } from "../http/processes/process-socket.ts";
 import { endlessServer, MIB } from "./endless-server.ts";
-import { call, RELAY } from "./support.ts";
+import { call } from "./support.ts";
 
 /** A sandbox whose owner answers endlessly, as the store says; its address at another server of the store. */
 async function ownedByEndless(status: number, beginning: string) {
@@ -13,9 +13,9 @@ async function ownedByEndless(status: number, beginning: string) {
   return { url: `${asked.httpUrl}/v1/sandboxes/${id}`, sent };
 }
 
-test("the record of an operation that another server began is read up to a limit", async () => {
-  const { url, sent } = await ownedByEndless(202, '{"id":"');
-  const { status, body } = await call("POST", `${url}/checkpoint`, {}, RELAY);
+test("the refusal of a call by another server is read up to a limit", async () => {
+  const { url, sent } = await ownedByEndless(409, '{"error":{"code":"');
+  const { status, body } = await call("POST", `${url}/checkpoint`, {});
   expect([status, body.error.code]).toEqual([503, "server_unreachable"]);
   await expect.poll(() => sent.open).toBe(0);
   expect(sent.bytes).toBeLessThan(32 * MIB);

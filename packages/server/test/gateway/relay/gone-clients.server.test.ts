@@ -35,7 +35,7 @@ async function otherServer(): Promise<{ readonly url: string; readonly connectio
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, connections: () => connections };
 }
 
-test("a call whose client goes while the owner is looked for is passed on to nobody", async () => {
+test("a call whose client disconnects while the owner is looked up is not relayed", async () => {
   const { owner, asked, url } = await pair();
   const other = await otherServer();
   const found = { instanceId: owner.instances.instanceId ?? "", url: other.url };
@@ -58,10 +58,11 @@ test("a call whose client goes while the owner is looked for is passed on to nob
   expect(other.connections()).toBe(1);
 });
 
-test("a WebSocket whose client disconnected is not passed on either", async () => {
+test("a WebSocket whose client disconnected is not relayed either", async () => {
   const other = await otherServer();
   const socket = new PassThrough();
   const manager = {
+    untilArrived: async () => {},
     ownerElsewhere: async () => {
       socket.destroy();
       await once(socket, "close");
@@ -69,8 +70,14 @@ test("a WebSocket whose client disconnected is not passed on either", async () =
     },
   } as unknown as SandboxManager;
   const actor = { does: async (_: string, __: object, action: () => unknown) => action() } as unknown as Actor;
-  const relays = new SocketRelays({ add: () => {} } as unknown as KeyWatch, async () => true);
+  const relays = new SocketRelays(
+    { add: () => {} } as unknown as KeyWatch,
+    () => true,
+    () => undefined,
+  );
   const attach = {
+    what: "attach_process" as const,
+    encryption: {},
     sandboxId: "s",
     credentials: { token: undefined, trusted: true },
     path: "/",

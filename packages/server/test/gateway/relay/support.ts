@@ -6,14 +6,16 @@ import {
 } from "../../../../../test/kit/server/test-server.ts";
 import { SandboxClient } from "../http/processes/support.ts";
 
+/** The value that earlier clients send; the default is the same. */
 export const RELAY = { "sandboxer-relay": "allow" };
+export const NEVER = { "sandboxer-relay": "never" };
 
 export interface Pair {
   /** Has the sandbox. */
   readonly owner: TestServer;
   /** The one that is asked. */
   readonly asked: TestServer;
-  /** The sandbox as its owner tells it. */
+  /** The sandbox as its owner reports it. */
   readonly box: SandboxClient;
   /** The address of the sandbox at the server that does not have it. */
   readonly url: string;

@@ -71,7 +71,7 @@ describe("tokens, with no keys configured", () => {
     ]);
   });
 
-  test("a wrong token on a stored sandbox leaves the store as it was", async () => {
+  test("a wrong token for a paused sandbox leaves the store unchanged", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create(DURABLE);
     await client.send({ action: "checkpoint" }).untilClosed();
@@ -143,7 +143,7 @@ describe("browsers", () => {
     },
   );
 
-  test("a page that the server itself served is let in", async () => {
+  test("a page of the server itself is admitted", async () => {
     const server = await startTestServer({ store: null });
     const { id } = await server.create({}, { headers: { origin: server.httpUrl } });
     expect(await server.live(id)).toBeDefined();

@@ -94,7 +94,7 @@ test("being restored here for another client", async () => {
   expect(await first.until("RUNNING")).toEqual(["RUNNING"]);
 });
 
-test("a storm of a hundred on a stored sandbox: one gets it, and there is one of it", async () => {
+test("of a hundred concurrent attaches to a paused sandbox one succeeds, and there is one copy", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   await client.send({ action: "checkpoint" }).untilClosed();
@@ -113,7 +113,7 @@ test("a storm of a hundred on a stored sandbox: one gets it, and there is one of
   expect(await winners[0]?.run("bash", "echo mine").until("EXECUTION_DONE")).toContain("out:mine\n");
 });
 
-test("a storm of a hundred on a live sandbox: one gets it", async () => {
+test("of a hundred concurrent attaches to a live sandbox one succeeds", async () => {
   const server = await startTestServer({ store: null });
   const { client, id } = await server.create();
   await client.leave();
@@ -123,7 +123,7 @@ test("a storm of a hundred on a live sandbox: one gets it", async () => {
   expect(said.filter((words) => words.includes("IN_USE"))).toHaveLength(99);
 });
 
-test("live on another server that is well: in use", async () => {
+test("live on another healthy server: in use", async () => {
   const store = await temporaryFolder();
   const [first, second] = [await startTestServer({ store }), await startTestServer({ store })];
   const { client, id } = await first.create(DURABLE);

@@ -37,7 +37,7 @@ test("with handoff the client learns of the lock, at checkpoint and restore", as
   expect(await server.attach(id).until("RUNNING")).toEqual(["RESTORING", "LOCK_ACQUIRING", "LOCK_ACQUIRED", "RUNNING"]);
 });
 
-test("another server over the same store takes it up", async () => {
+test("another server with the same store resumes it", async () => {
   const store = await temporaryFolder();
   const [first, second] = [await startTestServer({ store }), await startTestServer({ store })];
   const { client, id } = await first.create(DURABLE);

@@ -77,7 +77,7 @@ describe.each([
     expect(server.backend.runningCount).toBe(0);
   });
 
-  test("a client that says nothing is refused after the waiting time", async () => {
+  test("a silent client is refused after the waiting time", async () => {
     const server = await startTestServer({ ...(store === null ? { store } : {}), firstMessageMs: 50 });
     const client = server.connect("/create");
     expect(await client.untilClosed()).toEqual([
@@ -154,7 +154,7 @@ test("a missing snapshot", async () => {
   expect(server.backend.runningCount).toBe(0);
 });
 
-test("every status on the wire is one of the protocol's", async () => {
+test("every status on the wire is in the protocol", async () => {
   const server = await startTestServer();
   const { client } = await server.create({ enable_checkpoint: true, enable_sandbox_handoff: true });
   await client.run("python", "print(1)").until("EXECUTION_DONE");

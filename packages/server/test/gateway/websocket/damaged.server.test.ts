@@ -76,7 +76,7 @@ test.each(["checkpoint_1.img", "latest", "../../etc/passwd", "..%2F..%2Fetc", "c
   },
 );
 
-test("a backend that fails to load lets the sandbox go again", async () => {
+test("a backend that fails to load releases the sandbox again", async () => {
   const store = await temporaryFolder();
   const [first, second] = [await startTestServer({ store }), await startTestServer({ store })];
   const { id } = await twoCheckpoints(first);

@@ -20,7 +20,7 @@ describe("drain", () => {
     expect(server.backend.runningCount).toBe(0);
   });
 
-  test("a client that has said nothing is sent away with 1012", async () => {
+  test("a silent client is disconnected with 1012", async () => {
     const server = await startTestServer();
     const silent = server.connect("/create");
     await silent.opened;
@@ -89,7 +89,7 @@ describe("a sandbox that ends by itself", () => {
     expect(await client.event("error")).toMatchObject({ code: "sandbox_failed" });
   });
 
-  test("comes back at its last checkpoint", async () => {
+  test("is resumed at its last checkpoint", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create(DURABLE);
     await client.run("bash", "echo saved > file").until("EXECUTION_DONE");

@@ -114,7 +114,7 @@ describe("stdin", () => {
     expect(await client.run("bash", "true").until("EXECUTION_DONE")).toEqual(["EXECUTION_RUNNING", "EXECUTION_DONE"]);
   });
 
-  test("more than a process takes is refused, and a kill is still heard", async () => {
+  test("more input than a process reads is refused, and a kill still works", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     await client.run("bash", "sleep 60").until("EXECUTION_RUNNING");
@@ -146,7 +146,7 @@ describe("kill_process", () => {
     ]);
   });
 
-  test("with nothing running it is said alone", async () => {
+  test("without an execution it is sent alone", async () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create();
     client.send({ action: "kill_process" }).run("bash", "true");

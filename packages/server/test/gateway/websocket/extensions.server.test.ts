@@ -4,7 +4,7 @@ import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 
 const PLAIN = { extensions: false } as const;
 
-/** What came, whole, with the ids left out that nobody can know beforehand. */
+/** All received messages, without the ids, which are random. */
 function messages({ events }: RawClient): unknown[] {
   return events.map((event) =>
     JSON.parse(JSON.stringify(event, (name, value: unknown) => (isId(name) ? "ID" : value))),
@@ -22,7 +22,7 @@ function status(name: string, more: object = {}): object {
 const IDENTITY = { event: "sandbox_id", sandbox_id: "ID", sandbox_token: "ID" };
 
 describe("a client that knows only the original protocol gets its fields and no others", () => {
-  test("from creation over output, exit and errors to the end", async () => {
+  test("from creation through output, exit and errors to the end", async () => {
     const server = await startTestServer();
     const { client } = await server.create({ enable_checkpoint: true }, PLAIN);
     await client.run("bash", "echo one; echo two >&2; exit 3").until("EXECUTION_DONE");
@@ -70,7 +70,7 @@ describe("a client that knows only the original protocol gets its fields and no 
   });
 });
 
-describe("a client that asks for extensions gets ours too", () => {
+describe("a client that requests extensions gets our fields too", () => {
   test("on create", async () => {
     const server = await startTestServer();
     const { client } = await server.create({});

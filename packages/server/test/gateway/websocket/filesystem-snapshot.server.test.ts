@@ -14,7 +14,7 @@ describe("filesystem snapshot", () => {
     expect(await fresh.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:shared\n");
   });
 
-  test("that is pinned stays when its name goes to another one, and that is no problem", async () => {
+  test("that is pinned stays when its name moves to another one, and that is no problem", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     const take = async () =>
@@ -28,7 +28,7 @@ describe("filesystem snapshot", () => {
     expect([left.length, server.problems]).toEqual([2, []]);
   });
 
-  test("that is missing is said so, with its name", async () => {
+  test("that is missing is reported with its name", async () => {
     const server = await startTestServer();
     const client = server.connect("/create").send({ filesystem_snapshot_name: "base" });
     const error = "error:Filesystem snapshot not found: base";

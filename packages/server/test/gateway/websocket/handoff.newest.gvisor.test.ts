@@ -46,7 +46,7 @@ describe.skipIf(missing !== undefined)("handoff on gVisor", () => {
     await oldCopyGone(first);
   });
 
-  test("a server that was stopped beyond its lease throws its copy away and publishes nothing", async () => {
+  test("a server that was stopped beyond its lease discards its copy and publishes nothing", async () => {
     const [first, second] = await servers(["--lease-ttl", "2s"]);
     const { client: old, id } = await first.create(HANDOFF);
     await old.run("bash", "echo saved > file").until("EXECUTION_DONE");
@@ -65,7 +65,7 @@ describe.skipIf(missing !== undefined)("handoff on gVisor", () => {
     await oldCopyGone(first);
     expect(await fresh.run("bash", "echo mine > file; cat file").until("EXECUTION_DONE")).toContain("out:mine\n");
     await fresh.send({ action: "checkpoint" }).untilClosed();
-    // The old owner goes on as a server, under a new name.
+    // The old owner continues as a server, under a new id.
     const back = first.attach(id);
     await back.until("RUNNING");
     expect(await back.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:mine\n");

@@ -15,7 +15,7 @@ const HANDOFF = { ...DURABLE, enable_sandbox_handoff: true };
 const COUNT = "for i in $(seq 1 20); do echo $i; sleep 0.05; done; exit 7";
 const COUNTED = Array.from({ length: 20 }, (_, index) => `${index + 1}\n`).join("");
 
-/** Two servers on one store; short leases, so that whoever waits does not wait long. */
+/** Two servers on one store; short leases, so that nobody waits long. */
 async function pair(options: TestServerOptions = {}): Promise<[TestServer, TestServer]> {
   const first = await startTestServer({ leaseTtlMs: 3_000, ...options });
   const second = await startTestServer({ leaseTtlMs: 3_000, ...options, store: first.storeFolder ?? null });
@@ -27,7 +27,7 @@ function outputOf(client: RawClient): string {
 }
 
 describe("handoff between living servers", () => {
-  test("an attached sandbox moves, and both sides hear what the table says", async () => {
+  test("an attached sandbox moves, and both sides get the messages of the table", async () => {
     const [first, second] = await pair();
     const { client: old, id } = await first.create(HANDOFF);
     const fresh = second.attach(id);
@@ -65,7 +65,7 @@ describe("handoff between living servers", () => {
     expect(done).toMatchObject({ status: "SANDBOX_EXECUTION_DONE", exit_code: 7 });
   });
 
-  test("a newcomer that executes without reconnect leaves what came along to the background", async () => {
+  test("a newcomer that executes without reconnect leaves the earlier execution in the background", async () => {
     const [first, second] = await pair();
     const { client: old, id } = await first.create(HANDOFF);
     await old.run("bash", "read x; yes | head -c 3000000; echo end > /workspace/end").until("EXECUTION_RUNNING");
@@ -93,7 +93,7 @@ describe("handoff between living servers", () => {
     old.terminate();
     const fresh = second.attach(id);
     const said = await fresh.outcome();
-    // The first server may not have noticed yet that its client is gone.
+    // The first server may not have noticed yet that its client disconnected.
     if (said.includes("IN_USE")) {
       const again = second.attach(id);
       expect(await again.until("RUNNING")).toEqual(["RESTORING", "HANDOFF_IN_PROGRESS", "RUNNING"]);
@@ -109,7 +109,7 @@ describe("handoff between living servers", () => {
     expect(outputOf(old)).toBe("here\n");
   });
 
-  test("an owner whose save fails keeps the sandbox, and the newcomer hears why", async () => {
+  test("an owner whose save fails keeps the sandbox, and the newcomer gets the reason", async () => {
     const [first, second] = await pair();
     const { client: old, id } = await first.create(HANDOFF);
     first.backend.faults.set("snapshot", { error: new SandboxerError("no_space", "the disk is full"), times: 1 });
@@ -148,7 +148,7 @@ describe("handoff between living servers", () => {
     expect((await first.durable.ownership.read(id))?.want).toBeNull();
   });
 
-  test("a client that comes back before the old server has heard that it gave the sandbox up waits for it", async () => {
+  test("a client that returns before the old server knows of its release waits for it", async () => {
     const released = heldSwap((key, { state }) => key.endsWith("/metadata.json") && state === "parked", "after");
     const first = await startTestServer({ wrapStore: released.wrapStore });
     const second = await startTestServer({ store: first.storeFolder ?? null });

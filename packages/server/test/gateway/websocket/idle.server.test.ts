@@ -28,7 +28,7 @@ describe("idle", () => {
     expect(await again.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:kept\n");
   });
 
-  test("dropped without saving, what is stored stays at its last checkpoint", async () => {
+  test("dropped without saving, the stored state stays at its last checkpoint", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create({ ...SHORT, ...DURABLE });
     await client.run("bash", "echo saved > file").until("EXECUTION_DONE");
@@ -51,7 +51,7 @@ describe("idle", () => {
     clearInterval(pinging);
   });
 
-  test("nobody attached: it goes all the same", async () => {
+  test("without a client it is ended too", async () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create(SHORT);
     await client.leave();
@@ -101,7 +101,7 @@ describe("on_disconnect checkpoint", () => {
     expect(await again.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:done\n");
   });
 
-  test("is called off when the client is back before", async () => {
+  test("is cancelled if the client returns before", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create(RELINQUISH);
     await client.run("bash", "sleep 0.2; echo through").until("EXECUTION_RUNNING");

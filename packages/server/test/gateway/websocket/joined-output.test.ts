@@ -33,7 +33,7 @@ test("complete lines do not wait", () => {
   expect(sent).toEqual(["stdout@0:one\n", "stdout@4:two\n"]);
 });
 
-test("half a line goes out after a millisecond, with all that has come by then", () => {
+test("half a line is sent after a millisecond, with everything that arrived by then", () => {
   take("a");
   take("b");
   expect(sent).toEqual([]);
@@ -46,7 +46,7 @@ test("half a line goes out after a millisecond, with all that has come by then",
   expect(sent).toEqual(["stdout@0:abc", "stdout@3:d"]);
 });
 
-test("the two streams keep their order, and bytes that are missing in between are not joined over", () => {
+test("the two streams keep their order, and gaps are not joined", () => {
   take("out");
   take("err", "stderr");
   offset += 10;

@@ -87,7 +87,7 @@ describe("browsers send the key as a subprotocol", () => {
   });
 });
 
-test("a revoked key sends its clients away and keeps their sandbox; others stay", async () => {
+test("a revoked key disconnects its clients and keeps their sandbox; others stay", async () => {
   const { server, file, use } = await startKeyed();
   const other = await file.create({ name: "other", scope: "use" });
   const { client, id } = await server.create({}, bearer(use.text));

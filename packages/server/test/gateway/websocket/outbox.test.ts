@@ -43,7 +43,7 @@ test("a client that answers no ping is dropped, one that answers is kept", () =>
   expect(well.terminate).not.toHaveBeenCalled();
 });
 
-test("a client whose socket the server itself does not read is not blamed for its silence", () => {
+test("a client whose socket the server itself does not read is not dropped for its silence", () => {
   const socket = new DeafSocket();
   outboxOf(socket);
   socket.isPaused = true;

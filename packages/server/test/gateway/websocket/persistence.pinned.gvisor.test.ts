@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     }
   });
 
-  test("a drain takes executions along, and their output continues elsewhere to the right end", async () => {
+  test("a drain saves executions, and their output continues elsewhere to the right end", async () => {
     const store = await temporaryFolder();
     const first = await ServerProcess.start({ store });
     const { client, id } = await first.create(DURABLE);
@@ -134,7 +134,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     expect(await back.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:older\n");
   });
 
-  test("a filesystem snapshot is a start for others", async () => {
+  test("new sandboxes can start from a filesystem snapshot", async () => {
     const server = await sharedServer();
     const { client } = await server.create();
     await client

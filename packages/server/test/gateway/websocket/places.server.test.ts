@@ -95,7 +95,7 @@ describe("a refused client that does not answer the close", () => {
   test("nothing that it sends is parsed, before and after it was refused", async () => {
     const server = await startTestServer({ apiKeys: [KEY] });
     const stranger = new DumbClient(server, `/attach/${randomUUID()}?sandbox_token=wrong`);
-    // A frame that breaks the protocol: whoever parses it answers with 1002.
+    // A frame that breaks the protocol: the parser answers with 1002.
     stranger.tcp.write(Buffer.from([0x83, 0x80, 0, 0, 0, 0]));
     await eventually("the reason", () => stranger.received.includes("NOT_FOUND"));
     stranger.tcp.write(Buffer.from([0x83, 0x80, 0, 0, 0, 0]));
@@ -105,7 +105,7 @@ describe("a refused client that does not answer the close", () => {
 });
 
 describe("limits of one caller", () => {
-  test("a key has only so many WebSockets, and the refusal says which limit that is", async () => {
+  test("a key has a limited number of WebSockets, and the refusal names the limit", async () => {
     const server = await startTestServer({ apiKeys: [KEY, "another"], maxClients: 10, maxClientsPerKey: 2 });
     const { client } = await server.create({}, WITH_KEY);
     await server.create({}, WITH_KEY);
@@ -142,7 +142,7 @@ describe("limits of one caller", () => {
     expect(await server.attach(second.id, "", WITH_KEY).outcome()).toEqual(["RUNNING"]);
   });
 
-  test("a server that is full says so in the body that errors of HTTP have", async () => {
+  test("a full server answers with the body of HTTP errors", async () => {
     const server = await startTestServer({ store: null, maxClients: 1 });
     await server.create();
     expect(await fetchUpgrade(server, "/create")).toMatchObject({
@@ -158,7 +158,7 @@ describe("limits of one caller", () => {
     expect(places.taken).toBe(1000);
   });
 
-  test("by default a caller leaves room for others, and only what is left counts", () => {
+  test("by default a caller leaves room for others, and only used places count", () => {
     const places = new Places({ maxClients: 10 });
     const key: Principal = { kind: "key", id: "key:a", name: "a", scopes: [] };
     const most = (newcomer: Parameters<Places["take"]>[0]): number => {

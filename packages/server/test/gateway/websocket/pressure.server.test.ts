@@ -7,12 +7,12 @@ import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const MIB = 1024 * 1024;
 
-/** What the server keeps for clients that do not take it. */
+/** The memory that the server uses for clients that do not read. */
 function unsentBytes(server: TestServer): number {
   return [...server.sockets].reduce((sum, socket) => sum + socket.writableLength, 0);
 }
 
-/** What the server has sent of the output of executions. */
+/** The output of executions that the server has sent. */
 async function sentBytes(server: TestServer): Promise<number> {
   const metrics = await (await fetch(`${server.httpUrl}/metrics`)).text();
   return Number(/^sandboxer_output_bytes_total (\d+)/m.exec(metrics)?.[1] ?? 0);
@@ -28,7 +28,7 @@ async function highest(server: TestServer, forMs: number): Promise<number> {
 }
 
 describe("a client that stops reading", () => {
-  test("costs little memory and nobody else's time, and gets everything in the end", async () => {
+  test("costs little memory and delays nobody else, and gets everything in the end", async () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create();
     await client.run("bash", "yes 0123456789abcde | head -c 12000000; exit 5").until("EXECUTION_RUNNING");
@@ -56,7 +56,7 @@ describe("a client that stops reading", () => {
     expect((await client.until("EXECUTION_DONE")).slice(-2)).toEqual(["EXECUTION_FORCE_KILLED", "EXECUTION_DONE"]);
   });
 
-  test("and asks forty thousand things is asked to wait", async () => {
+  test("and sends forty thousand requests has to wait", async () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create({}, { deadlineMs: 100_000 });
     client.tcp.pause();
@@ -75,7 +75,7 @@ describe("a client that stops reading", () => {
     expect(await client.run("bash", "echo done").until("out:done")).toContain("out:done\n");
   });
 
-  test("and never reads again is let go of when it vanishes", async () => {
+  test("and never reads again is released when it disappears", async () => {
     const server = await startTestServer({ store: null });
     const { client, id } = await server.create();
     await client.run("bash", "yes").until("EXECUTION_RUNNING");
@@ -101,7 +101,7 @@ describe("a client that sends while it has to wait", () => {
       await meanwhile(200);
       return before === client.socket.bufferedAmount;
     });
-    // What has left the client is in the kernel's buffers and in the server; of it, only a few messages are here.
+    // Sent data is in the kernel's buffers and in the server, which holds only a few messages of it.
     expect(client.socket.bufferedAmount).toBeGreaterThan(25 * MIB);
     held.resolve();
     await client.when(
@@ -111,8 +111,8 @@ describe("a client that sends while it has to wait", () => {
   });
 });
 
-describe("a thousand clients that connect and say nothing", () => {
-  test("are sent away in time, and the server answers others meanwhile", async () => {
+describe("a thousand clients that connect and send nothing", () => {
+  test("are disconnected in time, and the server answers others meanwhile", async () => {
     // Long enough that a busy machine opens all of them before the first is sent away.
     const server = await startTestServer({ store: null, firstMessageMs: 8000 });
     const { client } = await server.create();

@@ -57,7 +57,7 @@ function plain(_key: string, value: unknown): unknown {
   return typeof value === "bigint" || typeof value === "symbol" || typeof value === "function" ? String(value) : value;
 }
 
-test("whatever messages come in whatever order, the session keeps answering", async () => {
+test("with any messages in any order, the session keeps answering", async () => {
   const server = await startTestServer();
   await fc.assert(
     fc.asyncProperty(fc.array(message, { maxLength: 25 }), async (messages) => {

@@ -10,7 +10,7 @@ const LINES = "for i in $(seq 1 60); do echo line $i; sleep 0.002; done; exit 7"
 const ALL_LINES = Array.from({ length: 60 }, (_, index) => `line ${index + 1}\n`).join("");
 
 describe("reconnect", () => {
-  test("with nothing to tell, on a fresh sandbox", async () => {
+  test("without an execution, on a fresh sandbox", async () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create();
     expect(await client.send({ action: "reconnect" }).until("EXECUTION_DONE")).toEqual(["EXECUTION_DONE"]);
@@ -33,7 +33,7 @@ describe("reconnect", () => {
     expect(again.events.at(-1)).toMatchObject({ exit_code: 4 });
   });
 
-  test("an execution in progress: the rest comes, once", async () => {
+  test("an execution in progress: the rest arrives, once", async () => {
     const server = await startTestServer({ store: null });
     const { client, id } = await server.create();
     await client.run("bash", LINES).until("out:");
@@ -46,7 +46,7 @@ describe("reconnect", () => {
     expect(again.events.at(-1)).toMatchObject({ exit_code: 7 });
   });
 
-  test("an execution that ended while nobody listened, until its end was delivered", async () => {
+  test("an execution that ended without a client, until its end was delivered", async () => {
     const server = await startTestServer({ store: null });
     const { client, id } = await server.create();
     await client.run("bash", "sleep 0.05; echo late; exit 7").until("EXECUTION_RUNNING");
@@ -75,7 +75,7 @@ describe("reconnect", () => {
     ]);
   });
 
-  test("an id and an offset say exactly what was seen", async () => {
+  test("an id and an offset describe exactly the received output", async () => {
     const server = await startTestServer({ store: null });
     const { client, id } = await server.create({}, { autoPong: false });
     await client.run("bash", "printf abc; sleep 0.02; printf defg; sleep 0.02; printf hij").until("EXECUTION_DONE");
@@ -97,11 +97,11 @@ describe("reconnect", () => {
       "EXECUTION_RUNNING",
       "EXECUTION_DONE",
     ]);
-    // Of another execution nothing was seen.
+    // Nothing was received of another execution.
     expect(
       await again.send({ action: "reconnect", execution_id: "another", offset: 5 }).until("EXECUTION_DONE"),
     ).toEqual(["EXECUTION_DONE"]);
-    // What makes no sense is as if it had not been said.
+    // Invalid values are ignored.
     expect(await again.send({ action: "reconnect", offset: -1 }).until("EXECUTION_DONE")).toEqual(["EXECUTION_DONE"]);
     expect(await again.send({ action: "reconnect", offset: "NaN" }).until("EXECUTION_DONE")).toEqual([
       "EXECUTION_DONE",

@@ -17,7 +17,7 @@ if (missing !== undefined) console.warn(`The tests of a server's life on gVisor 
 const DURABLE = { enable_checkpoint: true };
 
 describe.skipIf(missing !== undefined)("on gVisor", () => {
-  test("after kill -9 a new server cleans up, and knows what is stored", async () => {
+  test("after kill -9 a new server cleans up, and knows the stored sandboxes", async () => {
     const [store, dataHome] = [await temporaryFolder(), await temporaryFolder()];
     const first = await ServerProcess.start({ store, dataHome, warm: true });
     const { client: stored, id: storedId } = await first.create(DURABLE);
@@ -115,7 +115,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     );
   });
 
-  test("SIGTERM ends every kind of sandbox, tells its client, and exits with 0", async () => {
+  test("SIGTERM ends every kind of sandbox, informs its client, and exits with 0", async () => {
     const server = await ServerProcess.start({ store: await temporaryFolder(), warm: true });
     const { client: durable } = await server.create(DURABLE);
     const { client: other } = await server.create();
@@ -133,7 +133,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     const before = await server.engineProcesses();
     const { client: other } = await server.create();
     await client.run("bash", "sleep 1000").until("EXECUTION_RUNNING");
-    // What only helped it to start may have ended since.
+    // Helpers of its start may have ended since.
     const still = new Set(await server.engineProcesses());
     for (const line of before.filter((each) => still.has(each))) process.kill(Number(line.split(" ")[0]), "SIGKILL");
     expect(await client.untilClosed()).toEqual(["ERROR", expect.stringMatching(/^error:./), 4000]);

@@ -26,7 +26,7 @@ const BUGS: [string, RegExp][] = [
   ["NO_FREEZE", /owner/],
 ];
 
-/** Of sandboxes that their provider keeps: it may be the one that was overtaken, or whose swap was, that breaks it. */
+/** For provider-kept sandboxes: either the overtaken server or the one whose swap was lost may break it. */
 const BUGS_OF_KEPT: [string, RegExp][] = [
   ["LOST_IS_REMOVED", /kept/],
   ["REMOVED_BEFORE_TOMBSTONE", /kept/],
@@ -47,7 +47,7 @@ describe.skipIf(reason !== undefined)("the model of the lease, in every interlea
     expect(broken).toMatch(promise);
   };
 
-  it.each(BUGS)("shows what the bug %s breaks", async (bug, promise) => {
+  it.each(BUGS)("finds the violation of the bug %s", async (bug, promise) => {
     await expectFound(bug, promise, ["VERSIONS=7", "LATE=0", "REBIRTHS=0"]);
   });
 
@@ -55,7 +55,7 @@ describe.skipIf(reason !== undefined)("the model of the lease, in every interlea
     await expectFound("WINNER_ENDS_FIRST", /winner/, ["VERSIONS=5", "LATE=0", "REBIRTHS=0", "PROMOTIONS"]);
   });
 
-  it.each(BUGS_OF_KEPT)("shows what the bug %s breaks at a provider", async (bug, promise) => {
+  it.each(BUGS_OF_KEPT)("finds the violation of the bug %s at a provider", async (bug, promise) => {
     await expectFound(bug, promise, ["VERSIONS=7", "LATE=0", "REBIRTHS=1", "KEPT"]);
   });
 });

@@ -6,7 +6,7 @@ import { runSchedule } from "./schedule.ts";
 export interface Batch {
   readonly firstSeed: number;
   readonly schedules: number;
-  /** Of several workers, each takes every so many seeds. */
+  /** The step between seeds, if several workers share them. */
   readonly stride: number;
   readonly bug: Bug | undefined;
 }

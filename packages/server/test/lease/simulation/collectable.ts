@@ -5,10 +5,10 @@ export interface StoredObject {
 }
 
 /**
- * What an owner may remove after a commit, without looking at a clock: objects of epochs before its own that its head does
- * not reach. What its own epoch wrote may be part of a publish under way. A checkpoint references its parent's closure and
- * its own epoch, nothing else, so that no later head reaches what an earlier one did not; therefore an owner that was
- * overtaken meanwhile, and does not know, removes nothing that anybody needs.
+ * The objects that an owner may remove after a commit, without reading a clock: those of earlier epochs that its head
+ * does not reach. Objects of its own epoch may be part of a publish in progress. A checkpoint references only its
+ * parent's closure and its own epoch, so no later head reaches what an earlier one did not. Therefore an owner that was
+ * overtaken meanwhile, and does not know it, removes nothing that anyone needs.
  */
 export function collectable(
   objects: Iterable<StoredObject>,

@@ -20,7 +20,7 @@ export interface PlannedFault {
   readonly what: string;
 }
 
-/** Which of the faults that a seed calls for happen: all, or when a failure is shrunk, only some. */
+/** The faults of a seed that happen: all, or only some when a failure is shrunk. */
 export class FaultPlan {
   readonly faults: PlannedFault[] = [];
   readonly #allowed: (ordinal: number) => boolean;

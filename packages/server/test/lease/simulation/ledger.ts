@@ -53,7 +53,7 @@ export class Ledger {
   };
   readonly heads = new Map<string, Head>();
   readonly checkpoints = new Map<string, Checkpoint>();
-  /** What is stored of each sandbox, by the epoch that wrote it. */
+  /** The stored objects of each sandbox, by the epoch that wrote them. */
   readonly objects = new Map<string, Map<string, number>>();
   readonly #seen = new Map<string, number>();
   readonly #chains = new Map<string, Set<string>>();
@@ -187,7 +187,7 @@ export class Ledger {
     }
   }
 
-  /** A client was told that its checkpoint is safe. */
+  /** A client got the confirmation that its checkpoint is safe. */
   onAcknowledged(sandboxId: string, name: string): void {
     if (!this.#chainOf(sandboxId).has(name)) throw new Violation(`${name} was acknowledged and is not in the chain`);
     this.tally.acknowledged++;

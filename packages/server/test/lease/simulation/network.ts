@@ -27,10 +27,11 @@ export function carry(world: World, sender: Sender, request: StoreRequest, answe
     if (!open) return;
     reply(writes ? { outcome: "ambiguous" } : { outcome: "failed", error: new Error("no answer"), permanent: false });
   });
-  const back = weather.between(1, 40);
+  world.onRequest(request.kind);
+  const back = weather.between(1, 40) * world.slowness;
   // Every request draws as often, whatever becomes of it.
   const dice = weather.next();
-  const there = weather.between(1, 40);
+  const there = weather.between(1, 40) * world.slowness;
   const long = weather.next() * LATE_MS;
   const isCutOff = (): boolean => timeline.nowMs < sender.machine.cutOffUntilMs;
   const arrive = (): void => {

@@ -9,7 +9,7 @@ export interface ScheduleResult {
   readonly events: number;
   readonly tally: Tally;
   readonly faults: readonly PlannedFault[];
-  /** What was broken, if anything was. */
+  /** The violated promise, if any. */
   readonly violation: { readonly message: string; readonly atMs: number } | undefined;
 }
 
@@ -61,7 +61,7 @@ function connect(world: World, managers: readonly SimulatedManager[]): void {
     // A bell is an optimisation: half of the time nobody hears it.
     if (world.weather.chance(0.5)) return;
     managers.find(({ instance }) => instance.instanceId === instanceId)?.instance.ring(sandboxId);
-    // And anybody may ring: whoever waits looks again, whoever has nothing to do with it does nothing.
+    // Anyone may ring: a waiting server looks again, others do nothing.
     if (world.weather.chance(0.3)) for (const { instance } of managers) instance.ring(sandboxId);
   };
   world.provider.onStopped = (sandboxId) => {
@@ -86,7 +86,7 @@ function begin(world: World, manager: SimulatedManager): void {
   round();
 }
 
-/** What befalls machines and the store as a whole. */
+/** Faults of machines and of the whole store. */
 function befall(world: World, managers: readonly SimulatedManager[]): void {
   const { chaos, timeline, plan } = world;
   const { instance } = chaos.pick(managers);

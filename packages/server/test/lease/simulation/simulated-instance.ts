@@ -80,6 +80,11 @@ export class SimulatedInstance {
     this.#tell({ kind: "abandon", sandboxId, ticket });
   }
 
+  /** Its record says dead, and it does nothing more. */
+  close(): void {
+    this.#tell({ kind: "close", ticket: ++this.#tickets });
+  }
+
   ring(sandboxId: string): void {
     const { incarnation } = this;
     this.#world.timeline.after(20, () => this.#run(incarnation, () => this.#tell({ kind: "rung", sandboxId })));
@@ -99,7 +104,7 @@ export class SimulatedInstance {
     this.#wallOffsetMs += ms;
   }
 
-  /** All memory is gone. Another process starts in its place, under another id. */
+  /** All memory is lost. Another process starts in its place, under another id. */
   crash(restartAfterMs: number): void {
     this.#incarnation++;
     this.#state = initialState(this.#world.settings());

@@ -29,7 +29,7 @@ interface Pending {
 
 const NEW_SANDBOX = newSandbox();
 const NEW_KEPT_SANDBOX = { ...NEW_SANDBOX, residence: "provider" } as const;
-/** No command takes longer when everything works; a claim that waits takes as long as it was told to. */
+/** No command takes longer when everything works; a waiting claim takes as long as requested. */
 const ANSWER_WITHIN_MS = 6_000;
 
 /** The manager of one simulated instance, and its clients. */
@@ -240,7 +240,7 @@ export class SimulatedManager {
     }
   }
 
-  /** What its provider keeps is let go, and stays there: it is its new owner's. */
+  /** A provider-kept sandbox is released, and stays there for its new owner. */
   #lose(sandboxId: string): void {
     this.#copies.delete(sandboxId);
     if (this.#world.bug === "lost-is-removed") this.#world.provider.remove(sandboxId);
@@ -321,7 +321,7 @@ export class SimulatedManager {
     const copy = this.#presentCopy(pending);
     if (copy === undefined) return;
     if (failure.kind === "lost") this.#copies.delete(sandboxId);
-    // What could not be saved, released or destroyed goes on.
+    // Sandboxes that could not be saved, released or deleted keep running.
     else if (isSave(command) || stops(command)) this.#goOn(sandboxId, copy);
   }
 
@@ -346,7 +346,7 @@ export class SimulatedManager {
     copy.wanted = false;
     if (this.#isBusy(sandboxId)) return this.instance.after(100, () => this.#yieldLater(sandboxId, copy));
     this.#world.ledger.tally.handoffs++;
-    // What its provider keeps runs on there.
+    // Provider-kept sandboxes keep running there.
     if (isKept(sandboxId)) this.#giveUp(sandboxId, copy, null);
     else this.#save(sandboxId, copy, true);
   }

@@ -16,7 +16,7 @@ export class SimulatedProvider {
   readonly #world: Surroundings;
   readonly #copies = new Map<string, "running" | "stopped">();
   readonly #made = new Set<string>();
-  /** Told when a copy stops, whoever asked for that. */
+  /** Called when a copy stops, for any reason. */
   onStopped: (sandboxId: string) => void = () => {};
 
   constructor(world: Surroundings) {

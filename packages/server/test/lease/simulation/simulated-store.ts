@@ -1,5 +1,5 @@
 import type { Head } from "@sandboxer/protocol";
-import type { Reply } from "../../../src/lease/core/messages.ts";
+import type { ListedRecord, Reply } from "../../../src/lease/core/messages.ts";
 import type { StoreRequest } from "../../../src/lease/core/effects.ts";
 import type { LivenessRecord } from "../../../src/lease/liveness-record.ts";
 import type { Ledger } from "./ledger.ts";
@@ -33,7 +33,7 @@ export class SimulatedStore {
         return { outcome: "record", record: stored.body, version: stored.version };
       }
       case "list-records":
-        return { outcome: "list", instanceIds: [...this.records.keys()] };
+        return { outcome: "list", records: [...this.records].map(listed) };
       case "swap-head":
         if (this.heads.get(request.sandboxId)?.version !== request.expected) return { outcome: "conflict" };
         return this.putHead(request.sandboxId, request.next, writer);
@@ -56,4 +56,9 @@ export class SimulatedStore {
   #nextVersion(): string {
     return `v${++this.#versions}`;
   }
+}
+
+/** A list shows neither versions nor contents. */
+function listed([instanceId, { body, version }]: [string, Stored<LivenessRecord>]): ListedRecord {
+  return { instanceId, mark: `mark of ${version}`, sizeBytes: JSON.stringify(body).length };
 }

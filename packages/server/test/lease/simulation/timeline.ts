@@ -4,7 +4,7 @@ interface Entry {
   readonly run: () => void;
 }
 
-/** What happens when, in virtual time: a binary heap, with ties in the order of planning. */
+/** The planned events in virtual time: a binary heap, with ties in the order of planning. */
 export class Timeline {
   readonly #heap: Entry[] = [];
   #order = 0;

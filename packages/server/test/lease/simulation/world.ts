@@ -1,3 +1,4 @@
+import type { StoreRequest } from "../../../src/lease/core/effects.ts";
 import { type HeadMoves, headMoves } from "../../../src/lease/head.ts";
 import { leaseSettings, type LeaseSettings } from "../../../src/lease/core/settings.ts";
 import type { Bug } from "./bugs.ts";
@@ -15,7 +16,7 @@ export const HANDOFF_TIMEOUT_MS = 3 * TTL_MS;
 /** After so long without an answer a request counts as lost. */
 export const REQUEST_TIMEOUT_MS = 900;
 
-/** What the parts of one simulated schedule share. Everything in it follows from the seed and the plan. */
+/** Shared by the parts of one simulated schedule. Everything in it follows from the seed and the plan. */
 export class World {
   readonly timeline = new Timeline();
   readonly store: SimulatedStore;
@@ -23,13 +24,13 @@ export class World {
   readonly provider: SimulatedProvider;
   readonly plan: FaultPlan;
   readonly bug: Bug | undefined;
-  /** What clients do, what the network does and what befalls the machines are drawn apart. */
+  /** Clients, network and machines have separate random numbers. */
   readonly workload: Random;
   readonly weather: Random;
   readonly chaos: Random;
   /** Only under the bug "no-tombstone": who is taken for dead without a record that says so. */
   readonly takenForDead = new Set<string>();
-  /** Those that clients are interested in, and those that there ever were. */
+  /** The sandboxes that clients use, and all that ever existed. */
   sandboxIds: string[] = [];
   readonly allSandboxIds: string[] = [];
   faulty = true;
@@ -38,6 +39,9 @@ export class World {
   /** Tells an owner that it is asked; and checks that nobody else lets a sandbox run. Set when there are managers. */
   ring: (instanceId: string, sandboxId: string) => void = () => {};
   checkAlone: (sandboxId: string, runner: object) => void = () => {};
+  /** How many times longer than usual the way to the store and back is. */
+  slowness = 1;
+  onRequest: (kind: StoreRequest["kind"]) => void = () => {};
   #names = 0;
 
   constructor(seed: number, plan: FaultPlan, bug: Bug | undefined) {
@@ -64,7 +68,12 @@ export class World {
 
   settings(): LeaseSettings {
     const moves = this.bug === "epoch-not-bumped" ? WITHOUT_EPOCH : headMoves;
-    return leaseSettings(TTL_MS, "http://instance", { moves, sweepMs: TTL_MS / 4, waitPollMs: TTL_MS / 12 });
+    return leaseSettings(TTL_MS, "http://instance", {
+      moves,
+      sweepMs: TTL_MS / 4,
+      sweepTickMs: TTL_MS / 4,
+      waitPollMs: TTL_MS / 12,
+    });
   }
 
   #isDead(instanceId: string): boolean {

@@ -62,7 +62,7 @@ test("files that were made before their new folder was watched are reported, eac
   expect(told.at(-1)).toBe("written new/deep/file");
 });
 
-test("a folder that is moved away is watched no longer", async () => {
+test("a folder that is moved away is no longer watched", async () => {
   const tree = new Tree({ "/w": ["a", "ab"], "/w/a": ["b"], "/w/a/b": [], "/w/ab": [] });
   const { watcher } = observed();
   await watchTree(tree.files, "/w", true, watcher);
@@ -70,7 +70,7 @@ test("a folder that is moved away is watched no longer", async () => {
   expect([...tree.watchers.keys()]).toEqual(["/w", "/w/ab"]);
 });
 
-test("the end of a folder below ends nothing, and that of the watched one says why", async () => {
+test("the end of a folder below ends nothing, and that of the watched one has the reason", async () => {
   const tree = new Tree({ "/w": ["a"], "/w/a": [] });
   const { ends, watcher } = observed();
   await watchTree(tree.files, "/w", true, watcher);
@@ -98,7 +98,7 @@ test("too many folders are refused at the start, and end a watch that grows", as
   expect(tree.watchers.size).toBe(0);
 });
 
-test("a backend that cannot watch says so", async () => {
+test("a backend without watches reports it", async () => {
   const files = { list: async () => [] } as unknown as SandboxFiles;
   await expect(watchTree(files, "/w", false, observed().watcher)).rejects.toMatchObject({ code: "not_supported" });
 });

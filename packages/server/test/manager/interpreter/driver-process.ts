@@ -52,7 +52,7 @@ export class DriverProcess {
     return driver;
   }
 
-  /** `onFrame` sees each frame as it comes. */
+  /** `onFrame` gets each frame live. */
   async run(
     code: string,
     {

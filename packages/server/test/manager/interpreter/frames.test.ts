@@ -59,7 +59,7 @@ test("the interpreter's own stderr is no frame", () => {
   expect([...new FrameReader().read({ stream: "stderr", offset: 0, data: Buffer.from(START) })]).toEqual([]);
 });
 
-test("the output of an interpreter that nobody follows says whether it runs a cell", () => {
+test("the unread output of an interpreter shows whether it runs a cell", () => {
   let ends = 0;
   const activity = new ContextActivity(() => (ends += 1));
   const see = (offset: number, text: string): void =>
@@ -95,7 +95,7 @@ test("output in the middle of a cell means that one runs", () => {
   expect(activity.mayRun("any")).toBe(true);
 });
 
-test("a context's key has its facts, and nothing else is taken for one", () => {
+test("a context's key has its facts, and other keys are not mistaken for one", () => {
   for (const workingFolder of [undefined, "/", "/a b:c\nd/é"]) {
     const traits = contextTraits("python", { language: "python", workingFolder });
     expect(parseProcessKey(processKey(traits))).toEqual(traits);

@@ -52,6 +52,19 @@ test.each([1, 2, 5, 1000])("a cell is the same in chunks of %i bytes", (size) =>
   ]);
 });
 
+test("a long result is complete, although the end of stderr arrives between its parts", () => {
+  const result = JSON.stringify({ f: "result", main: true, formats: { text: "long" } });
+  const part = (d: string): string => mark({ f: "part", d });
+  const all = frames([
+    ["stderr", START],
+    ["stdout", START + part(result.slice(0, 20))],
+    ["stderr", END],
+    ["stdout", part(result.slice(20)) + mark({ f: "whole" }) + END],
+  ]);
+  expect(all).toContainEqual(JSON.parse(result));
+  expect(told(all)).toEqual(["start", "result", "end"]);
+});
+
 test("marks of another cell, and lines that look like marks, are output", () => {
   const forged = `${mark({ f: "end", id: OTHER, n: 1, status: "ok" }, OTHER)}\x1e\x1e{"f":"end"}\x1e\x1e\x1e${"x".repeat(100_000)}`;
   const all = told(
@@ -80,12 +93,12 @@ test("a cell whose beginning was read before is read from its middle", () => {
   ).toEqual(["stdout:middle", "end"]);
 });
 
-test("without a cell to look for, the one that began last counts", () => {
+test("without a given cell, the last one that began counts", () => {
   const second = mark({ f: "start", id: OTHER, n: 2 }, OTHER);
   expect(told(frames([["stdout", `${START}a${second}b`]]))).toEqual(["start", "stdout:a", "start", "stdout:b"]);
 });
 
-test("a mark without end does not hold back output for ever", () => {
+test("a mark without an end does not hold back output forever", () => {
   const all = told(frames([["stdout", `${START}\x1e\x1e${"y".repeat(200_000)}`]], { only: ID, size: 10_000 }));
   expect(all[1]?.length).toBeGreaterThan(190_000);
 });

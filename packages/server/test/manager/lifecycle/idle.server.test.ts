@@ -25,7 +25,7 @@ test.each([
   expect(third - second).toBeGreaterThanOrEqual(2_000);
 });
 
-test("a record says what keeps a sandbox from being idle", async () => {
+test("a record lists the reasons why a sandbox is not idle", async () => {
   const http = new HttpClient(await startTestServer());
   const { id } = await http.create();
   expect(await http.get(id)).toMatchObject({ state: "running", busy_with: [] });

@@ -42,7 +42,7 @@ test("a client that returns at the moment the other leaves keeps the sandbox", a
   await eventually("it is saved then", () => server.operations.some(({ operation }) => operation === "checkpoint"));
 });
 
-test("a restored sandbox that cannot say what it was doing is ended and given back", async () => {
+test("a restored sandbox that cannot list its processes is ended and released", async () => {
   let broken = true;
   const server = await startTestServer({
     wrapBackend: (backend) =>
@@ -68,7 +68,7 @@ test("a restored sandbox that cannot say what it was doing is ended and given ba
   expect(await server.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
 });
 
-test("an idle sandbox goes also when its end, or its release, fails", async () => {
+test("an idle sandbox is paused even if its end, or its release, fails", async () => {
   const server = await startTestServer();
   server.backend.faults.set("destroy", { error: new SandboxerError("internal", "it clings"), times: 1 });
   const { client, id } = await server.create({ ...DURABLE, idle_timeout: 0.2 });
@@ -78,7 +78,7 @@ test("an idle sandbox goes also when its end, or its release, fails", async () =
   expect(await server.attach(id).untilClosed()).toEqual(["RESTORING", "NOT_FOUND", 1011]);
 });
 
-test("a sandbox whose end has failed can be killed again", async () => {
+test("a sandbox whose end failed can be killed again", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   server.backend.faults.set("destroy", { error: new SandboxerError("internal", "it clings"), times: 1 });
@@ -99,7 +99,7 @@ test("a sandbox whose end has failed can be killed again", async () => {
   expect(await server.attach(id).untilClosed()).toEqual(["RESTORING", "NOT_FOUND", 1011]);
 });
 
-test("a sandbox whose end has failed is not attached to", async () => {
+test("a sandbox whose end failed cannot be attached", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   server.backend.faults.set("destroy", { error: new SandboxerError("internal", "it clings"), times: 1 });
@@ -141,7 +141,7 @@ test("a sandbox that dies during its save is reported as dead, and its older che
   expect(await server.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
 });
 
-test("a server that was declared dead throws its durable copies away and tells their clients", async () => {
+test("a server that was declared dead discards its durable copies and informs their clients", async () => {
   const server = await startTestServer();
   const { client: durable } = await server.create(DURABLE);
   const { client: other } = await server.create();

@@ -20,7 +20,7 @@ interface Held {
   readonly goOn: () => void;
 }
 
-/** A sandbox that is being made anew, and whose new copy is not there yet. */
+/** A sandbox that is being recreated, and whose new copy does not exist yet. */
 async function heldRecreate(options: TestServerOptions = {}): Promise<Held> {
   const server = await startTestServer(options);
   const http = new HttpClient(server);
@@ -55,7 +55,7 @@ test("a sandbox that is lost while it is recreated leaves no copy here", async (
   expect(server.backend.runningCount).toBe(0);
 });
 
-test("a sandbox to which a client comes while it is recreated stays as it is", async () => {
+test("a sandbox that gets a client while it is recreated stays unchanged", async () => {
   const { server, id, answer, goOn } = await heldRecreate();
   const client = server.attach(id);
   await client.until("RUNNING");
@@ -75,7 +75,7 @@ test("readers of a sandbox that is recreated learn that it moves", async () => {
   expect(await Array.fromAsync(all)).toMatchObject([{ event: "moving", offset: 4 }]);
 });
 
-test("a copy that is created while the server cannot prove that it lives is frozen", async () => {
+test("a copy that is created while the server cannot renew its lease is frozen", async () => {
   const store = absentableStore();
   const watch = stillnessWatch();
   const { server, id, answer, goOn } = await heldRecreate({ leaseTtlMs: 1_000, ...store, ...watch });

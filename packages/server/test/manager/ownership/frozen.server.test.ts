@@ -40,7 +40,7 @@ test("calls on a frozen sandbox get the reason, and may be tried again", async (
   expect(await box.exec({ shell: "echo on" })).toMatchObject({ stdout: "on\n" });
 });
 
-test("a command whose caller has left before the thaw is not run", async () => {
+test("a command whose caller left before the thaw is not run", async () => {
   const { server, box, thaw } = await frozenSandbox();
   // On a connection of its own, by which the server's end is found.
   const body = JSON.stringify({ shell: "touch /workspace/ran", detach: true });
@@ -55,7 +55,7 @@ test("a command whose caller has left before the thaw is not run", async () => {
   caller.destroy();
   await eventually("the server has seen that the caller is gone", () => socket() === undefined);
   await thaw();
-  // Whoever waits for the thaw looks at the clock now and then.
+  // A waiting call checks the clock now and then.
   await meanwhile(200);
   expect(await box.exec({ shell: "ls /workspace" })).toMatchObject({ stdout: "" });
 });

@@ -37,7 +37,7 @@ async function declareDead(server: TestServer): Promise<void> {
 }
 
 describe("a server that is declared dead", () => {
-  test("does not run what it was bringing back", async () => {
+  test("does not run a sandbox that it was restoring", async () => {
     const server = await startTestServer({ leaseTtlMs: 1_000 });
     const { client, id } = await server.create(DURABLE);
     await client.send({ action: "checkpoint" }).untilClosed();
@@ -85,7 +85,7 @@ describe("a server that is declared dead", () => {
 });
 
 describe("a server that cannot prove that it lives", () => {
-  test("holds a sandbox still that it has just brought back", async () => {
+  test("keeps a just restored sandbox frozen", async () => {
     const store = absentableStore();
     const watch = stillnessWatch();
     const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore, ...watch });
@@ -104,7 +104,7 @@ describe("a server that cannot prove that it lives", () => {
     await eventually("it goes on", () => watch.still.get(id) === false);
   });
 
-  test("holds a sandbox still whose save has failed", async () => {
+  test("keeps a sandbox frozen whose save failed", async () => {
     const store = absentableStore();
     const watch = stillnessWatch();
     const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore, ...watch });
@@ -123,7 +123,7 @@ describe("a server that cannot prove that it lives", () => {
     await eventually("it goes on", () => watch.still.get(id) === false);
   });
 
-  test("says nothing to a client that attaches until it can", async () => {
+  test("sends nothing to an attaching client until it can", async () => {
     const store = absentableStore();
     const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
     const { client, id } = await server.create(DURABLE);
@@ -140,7 +140,7 @@ describe("a server that cannot prove that it lives", () => {
     expect(await attached.outcome()).toEqual(["RUNNING"]);
   });
 
-  test("drains all the same, with a client that waits for an answer", async () => {
+  test("drains anyway, with a client that waits for an answer", async () => {
     const store = absentableStore();
     const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
     const { client } = await server.create(DURABLE);
@@ -167,7 +167,7 @@ test("a drain ends also when a sandbox that waits for its execution cannot be sa
   expect(server.backend.runningCount).toBe(0);
 });
 
-test("a sandbox that was saved meanwhile is not destroyed by a kill that came too late", async () => {
+test("a late kill does not delete a sandbox that was saved meanwhile", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create({
     ...DURABLE,
@@ -232,7 +232,7 @@ test("a sandbox that dies once it is published is saved", async () => {
   expect(await server.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
 });
 
-test("a newcomer gets a sandbox whose save for another reason has failed", async () => {
+test("a newcomer gets a sandbox whose other save failed", async () => {
   const first = await startTestServer({ leaseTtlMs: 3_000 });
   const second = await startTestServer({
     leaseTtlMs: 3_000,
@@ -250,7 +250,7 @@ test("a newcomer gets a sandbox whose save for another reason has failed", async
   expect((await fresh.outcome()).at(-1)).toBe("RUNNING");
 });
 
-test("a client that attaches after a sandbox was given up, and before that is reported, waits for it instead of being refused", async () => {
+test("a client that attaches between a release and its report waits instead of being refused", async () => {
   const told = Promise.withResolvers<void>();
   const writing = Promise.withResolvers<void>();
   const wrapStore = (store: ObjectStore): ObjectStore =>

@@ -52,7 +52,7 @@ test("a save after a disconnect waits for a file that is on its way", async () =
   expect(await again.run("bash", "cat /workspace/big").until("EXECUTION_DONE")).toContain("out:one two");
 });
 
-test("a drain does not wait for a file that never comes to its end", async () => {
+test("a drain does not wait for an endless file", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create({ ...DURABLE, on_disconnect: "checkpoint" });
   const upload = await beginUpload(server, id);

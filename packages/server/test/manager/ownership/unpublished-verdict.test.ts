@@ -51,12 +51,12 @@ const released = (head: Head): Head =>
   moved(release({ instanceId: head.owner ?? "", epoch: head.epoch })(head, stamp()));
 
 describe("a checkpoint that lies on this machine may be published", () => {
-  test("while the head names its dead server, or nobody since", () => {
+  test("while the head names its dead server, or no owner since", () => {
     expect(whyNot(born, record())).toBeUndefined();
     expect(whyNot(released(born), record())).toBeUndefined();
   });
 
-  test("while a server that was to publish it owns the sandbox, and has died or given it up since", () => {
+  test("while a server that was to publish it owns the sandbox, and has died or released it since", () => {
     const claimed = claimedBy(born, "publisher");
     expect(whyNot(claimed, record({ claiming: "publisher" }))).toBeUndefined();
     const noted = record({ owner: { instance_id: "publisher", epoch: 2 } });
@@ -66,7 +66,7 @@ describe("a checkpoint that lies on this machine may be published", () => {
 });
 
 describe("it may not", () => {
-  test("when somebody else has taken the sandbox up, whatever became of that", () => {
+  test("if another server has claimed the sandbox, whatever happened then", () => {
     const taken = claimedBy(born, "other");
     expect(whyNot(taken, record())).toContain("the server other");
     expect(whyNot(taken, record({ claiming: "publisher" }))).toContain("the server other");

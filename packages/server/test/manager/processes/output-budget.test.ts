@@ -4,7 +4,7 @@ import { OutputBudget, type OutputShare } from "../../../src/manager/processes/o
 const KIB = 1024;
 const never = new AbortController().signal;
 
-/** What a take is worth after everything that could be granted was granted. */
+/** The result of a take after everything possible was granted. */
 async function outcome(take: Promise<boolean>): Promise<boolean | "waits"> {
   const soon = new Promise<"waits">((resolve) => setImmediate(() => resolve("waits")));
   return await Promise.race([take, soon]);
@@ -45,7 +45,7 @@ test("a small answer never waits", async () => {
   expect(await outcome(small.take(64 * KIB, never))).toBe("waits");
 });
 
-test("an answer that gives up leaves the queue to the others, and holds nothing", async () => {
+test("an aborted response leaves the queue to the others, and holds nothing", async () => {
   const budget = new OutputBudget(1000 * KIB);
   const shares = await fill(budget);
   const held = budget.heldBytes;
@@ -62,7 +62,7 @@ test("an answer that gives up leaves the queue to the others, and holds nothing"
   expect(await takes[1]).toBe(true);
 });
 
-test("many that each hold a part all finish, one beyond the budget at a time", async () => {
+test("many collections that each hold a part all finish, one beyond the budget at a time", async () => {
   const [limit, each, block] = [1000 * KIB, 600 * KIB, 50 * KIB];
   const budget = new OutputBudget(limit);
   let most = 0;

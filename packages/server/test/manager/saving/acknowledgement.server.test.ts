@@ -8,7 +8,7 @@ import { heldSwap } from "../support/held-call.ts";
 const publishes = (): ReturnType<typeof heldSwap> =>
   heldSwap((key, { checkpoint }) => key.endsWith("/metadata.json") && checkpoint !== null);
 
-/** What says that something is saved. */
+/** The events that report a save. */
 const ACKNOWLEDGED =
   /^(checkpoint\.created|snapshot\.created|sandbox\.(rewound|handed_over|resumed)|operation\.ended)$/;
 
@@ -18,12 +18,12 @@ function listen(server: TestServer): string[] {
   return told;
 }
 
-/** Whoever was to hear of something has heard of it: an answer of the same server has come meanwhile. */
+/** All earlier messages have arrived: a later response of the same server has. */
 async function aWhile(http: HttpClient): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await http.call("GET", "/v1/operations");
 }
 
-describe("nobody is told that a sandbox is saved before its head says so:", () => {
+describe("no save is reported before the head names it:", () => {
   test.each([
     ["of a checkpoint", {}],
     ["of one that leaves it running", { leave_running: true }],
@@ -92,7 +92,7 @@ describe("nobody is told that a sandbox is saved before its head says so:", () =
   });
 });
 
-test("a snapshot is not reported before its record says that it is ready", async () => {
+test("a snapshot is not reported before its record is ready", async () => {
   const record = heldSwap((key, { state }) => key.endsWith("/record.json") && state === "ready");
   const server = await startTestServer({ wrapStore: record.wrapStore });
   const http = new HttpClient(server);

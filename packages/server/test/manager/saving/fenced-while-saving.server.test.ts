@@ -61,7 +61,7 @@ test("a server that is declared dead during a failing save does not continue the
   expect((await there.exec(SHOW)).stdout).toBe("old\n");
 });
 
-test("a save that ends after its sandbox was lost and taken again changes nothing", async () => {
+test("a save that ends after its sandbox was lost and claimed again changes nothing", async () => {
   const { images, server, other, box, pause, there } = await duringSave();
   const before = server.instances.instanceId;
   await other.instances.markDead(before);

@@ -49,7 +49,7 @@ describe("a sandbox is saved, and keeps running,", () => {
     ]);
   });
 
-  test("when its time is nearly over, and only while something can have changed", async () => {
+  test("when its time is nearly used up, and only if something can have changed", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const [idle, busy] = [await http.create({ max_loss: "1s" }), await http.create({ max_loss: "1s" })];
@@ -64,7 +64,7 @@ describe("a sandbox is saved, and keeps running,", () => {
     await untilTold(server, idle.id, "checkpoint.created", 2);
   });
 
-  test("also when what lives inside was started between the look and the capture", async () => {
+  test("also if a process was started between the check and the capture", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create({ max_loss: "1s" });
@@ -124,7 +124,7 @@ describe("a sandbox is saved, and keeps running,", () => {
     for (const id of await atRisk()) await untilTold(server, id, "durability.restored");
   });
 
-  test("and is paused in the middle of it, with what was done since", async () => {
+  test("and is paused in the middle of it, with the later changes", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create({ max_loss: 1 });

@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 
 describe("the image that a save is written against", () => {
-  it("is the newest one that was made of the sandbox, or the one that it came from", async () => {
+  it("is the newest image of the sandbox, or the one that it was restored from", async () => {
     expect(await nearestImage(context, sandbox)).toBe(imageKey(origin));
     sandbox = { ...sandbox, parentCheckpoint: "checkpoint_1.img" };
     expect(await nearestImage(context, sandbox)).toBe(`${id}/checkpoints/checkpoint_1.img`);

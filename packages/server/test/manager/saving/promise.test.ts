@@ -4,7 +4,7 @@ import { UnsavedChanges } from "../../../src/manager/saving/unsaved-changes.ts";
 
 const FAST = { jitter: 0, elapsedMs: 0 };
 
-/** One that was made at 0, with so many executions that have ended. */
+/** Changes of a sandbox created at 0, with this many ended executions. */
 function unsaved(turns = 0): UnsavedChanges {
   const changes = new UnsavedChanges(0);
   for (let turn = 0; turn < turns; turn++) changes.noteTurn(1);
@@ -24,14 +24,14 @@ describe("a promise of time", () => {
     expect([84_999, 85_000].map((nowMs) => isDue(limit, unsaved(), nowMs, last))).toEqual([false, true]);
   });
 
-  test("is due earlier where saves take long, and not at once where they take longer than it", () => {
+  test("is due earlier if saves take long, and not at once if they take longer than the promise", () => {
     const long = { jitter: 0, elapsedMs: 10_000 };
     expect([54_999, 55_000].map((nowMs) => isDue(limit, unsaved(), nowMs, long))).toEqual([false, true]);
     const slow = { jitter: 0, elapsedMs: 500_000 };
     expect([9_999, 10_000].map((nowMs) => isDue(limit, unsaved(), nowMs, slow))).toEqual([false, true]);
   });
 
-  test("asks for nothing while nothing can have changed", () => {
+  test("needs nothing while nothing can have changed", () => {
     const changes = unsaved();
     changes.published({ ...changes.mark(0), quiet: true }, 0);
     expect([isDue(limit, changes, 1e9, FAST), isBroken(limit, changes, 1e9)]).toEqual([false, false]);
@@ -69,7 +69,7 @@ test("after failures the next try waits longer, but never longer than is of use"
 });
 
 describe("the unsaved part", () => {
-  test("begins with the sandbox, and again with the capture where something lives inside", () => {
+  test("begins with the sandbox, and again with the capture if processes run inside", () => {
     const changes = new UnsavedChanges(5);
     expect(changes.sinceMs).toBe(5);
     changes.published({ ...changes.mark(50), quiet: false }, 60);
@@ -96,7 +96,7 @@ describe("the unsaved part", () => {
     expect(changes.sinceMs).toBe(70);
   });
 
-  test("counts the executions that have ended since the mark of what was published", () => {
+  test("counts the executions that ended since the mark of the published state", () => {
     const changes = unsaved(2);
     const mark = { ...changes.mark(5), quiet: false };
     changes.noteTurn(6);

@@ -44,7 +44,7 @@ describe("a test restore of a checkpoint", () => {
     expect(server.backend.runningCount).toBe(1);
   });
 
-  test("may be of an older one, and of a sandbox that nobody runs", async () => {
+  test("may be of an older checkpoint, and of a paused sandbox", async () => {
     const { server, http, id, names, prove } = await withCheckpoints(2);
     await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
     expect((await prove({ checkpoint: names[0] })).body.checkpoint).toBe(names[0]);
@@ -52,7 +52,7 @@ describe("a test restore of a checkpoint", () => {
     expect(server.backend.runningCount).toBe(0);
   });
 
-  test("that fails says why, in the event and the answer", async () => {
+  test("that fails has the reason in the event and the response", async () => {
     const { server, names, prove, told } = await withCheckpoints(1);
     server.backend.faults.set("ping", { error: new SandboxerError("image_damaged", "no answer"), times: 1 });
     const { body } = await prove();
@@ -64,7 +64,7 @@ describe("a test restore of a checkpoint", () => {
     expect(server.backend.runningCount).toBe(1);
   });
 
-  test("of one that is missing is a failure where the head names it, and none where it went meanwhile", async () => {
+  test("of a missing checkpoint is a failure if the head names it, and none if it was removed meanwhile", async () => {
     const { server, id, names, prove, told } = await withCheckpoints(2);
     const remove = (name: string | undefined) => rm(join(server.storeFolder ?? "", id, "checkpoints", name ?? ""));
     await remove(names[0]);
@@ -75,7 +75,7 @@ describe("a test restore of a checkpoint", () => {
     expect(await told("checkpoint.unproven")).toHaveLength(1);
   });
 
-  test("needs one: what was never saved, or began with a snapshot, says what can be done", async () => {
+  test("needs a checkpoint: without one, the error names the next step", async () => {
     const { http, id, prove } = await withCheckpoints(0);
     expect((await prove()).body.error).toMatchObject({
       code: "bad_request",

@@ -64,7 +64,7 @@ describe("a test restore", () => {
     },
   );
 
-  test("is out of everybody's reach while it lasts, and nobody's sandbox", async () => {
+  test("runs in isolation, in no list and under nobody's id", async () => {
     const { server, http, id, sandboxId } = await withSnapshot();
     const held = Promise.withResolvers<void>();
     server.backend.faults.set("ping", { until: held.promise, times: 1 });
@@ -94,7 +94,7 @@ describe("a test restore", () => {
     },
   );
 
-  test("that fails says why, in the record, the event and the answer, and leaves nothing", async () => {
+  test("that fails has the reason in the record, the event and the response, and leaves nothing", async () => {
     const { server, http, id } = await withSnapshot();
     expect((await prove(http, id)).status).toBe(200);
     server.backend.faults.set("ping", { error: new SandboxerError("image_damaged", "no answer"), times: 1 });
@@ -127,7 +127,7 @@ describe("a test restore", () => {
     expect((await recordOf(http, body.id)).unproven).not.toBeNull();
   });
 
-  test("is done by the server itself where that is set, of what was asked for", async () => {
+  test("runs automatically if configured, for requested snapshots", async () => {
     const { http, id, sandboxId } = await withSnapshot({ proveSnapshots: true });
     await vi.waitFor(async () => expect((await recordOf(http, id)).proven).not.toBeNull(), PATIENCE);
     const forked = await http.call<{ snapshot_id: string }>("POST", `/v1/sandboxes/${sandboxId}/fork`, {});
@@ -159,7 +159,7 @@ describe("nothing is said of a snapshot", () => {
     expect(await recordOf(http, id)).toMatchObject(untouched);
   });
 
-  test("when its test restore gives way to somebody's sandbox", async () => {
+  test("when its test restore yields to a user's sandbox", async () => {
     const { server, http, id } = await withSnapshot({ maxSandboxes: 2 });
     server.backend.faults.set("ping", { until: new Promise(() => {}), times: 1 });
     const proof = prove(http, id);
@@ -173,7 +173,7 @@ describe("nothing is said of a snapshot", () => {
     expect(await recordOf(http, id)).toMatchObject(untouched);
   });
 
-  test("when it gives way, and whose place it had begins after its end", async () => {
+  test("when it yields, and the sandbox that needs its place starts after its end", async () => {
     const { server, http, id } = await withSnapshot({ maxSandboxes: 2 });
     server.backend.faults.set("ping", { until: new Promise(() => {}), times: 1 });
     const ending = Promise.withResolvers<void>();

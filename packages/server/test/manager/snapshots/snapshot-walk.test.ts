@@ -30,7 +30,7 @@ test.each(["file_not_found", "permission_denied", "bad_request"] as const)(
   },
 );
 
-test("a folder with more files than can be listed is not taken for an empty one", async () => {
+test("a folder with too many files to list does not count as empty", async () => {
   expect((await walk("limit_reached")).truncated).toBe(true);
 });
 

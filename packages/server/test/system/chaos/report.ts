@@ -3,7 +3,7 @@ import type { Failure, RunResult } from "./run.ts";
 const SHOWN_FAILURES = 5;
 const SHOWN_LINES = 60;
 
-/** What was done, and what was wrong, with the command that does it again. */
+/** The actions and violations of a run, with the command that repeats it. */
 export function describeResult({ tally, faults, sandboxes, failures, folder }: RunResult, again: string): string {
   const counts = new Map<string, number>();
   for (const { name } of faults) counts.set(name, (counts.get(name) ?? 0) + 1);

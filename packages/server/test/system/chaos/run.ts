@@ -41,7 +41,7 @@ export interface RunResult {
   readonly folder: string | undefined;
 }
 
-/** What is wrong, and the history of the sandbox concerned. */
+/** The violation, and the history of the sandbox concerned. */
 export interface Failure {
   readonly violation: Violation;
   readonly sandbox?: string;
@@ -52,7 +52,7 @@ export interface Failure {
 const DRAIN_TIMEOUT_MS = 8_000;
 const LOOK_MS = 500;
 const FINISH_LIMIT_MS = 150_000;
-/** What differs between backends. */
+/** The differences between backends. */
 const PACE = {
   fake: { backgroundPauseSeconds: 0.03, thinkMs: 150 },
   gvisor: { backgroundPauseSeconds: 0.1, thinkMs: 600 },
@@ -145,7 +145,7 @@ async function underFaults(
     while (!over.signal.aborted) {
       injector.noteStalls();
       await injector.reviveCrashed();
-      // A run that has failed need not go on.
+      // A run that has failed need not continue.
       if (workers.some(({ lives }) => lives.some(({ violations }) => violations.length > 0))) over.abort();
       await delay(LOOK_MS, undefined, { signal: over.signal }).catch(() => {});
     }

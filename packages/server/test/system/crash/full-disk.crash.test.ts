@@ -5,6 +5,6 @@ test.for(PLACES)("where %s, the disk is full during a save and during a restore"
   await expectFullDiskSurvived(place, "fake", skip);
 });
 
-test.for(PLACES)("where %s, the disk is full when the server is told to end", async (place, { skip }) => {
+test.for(PLACES)("where %s, the disk is full when the server is asked to end", async (place, { skip }) => {
   await expectFullDiskDrained(place, "fake", skip);
 });

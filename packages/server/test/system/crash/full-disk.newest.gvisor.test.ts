@@ -10,7 +10,7 @@ describe.skipIf(missing !== undefined)("on gVisor, where the server keeps its fi
     await expectFullDiskSurvived("the server keeps its files", "gvisor", skip);
   });
 
-  test("the disk is full when the server is told to end", async ({ skip }) => {
+  test("the disk is full when the server is asked to end", async ({ skip }) => {
     await expectFullDiskDrained("the server keeps its files", "gvisor", skip);
   });
 });

@@ -11,7 +11,7 @@ describe.skipIf(missing !== undefined)("on gVisor, where the store is", () => {
     await expectFullDiskSurvived("the store is", "gvisor", skip);
   });
 
-  test("the disk is full when the server is told to end", async ({ skip }) => {
+  test("the disk is full when the server is asked to end", async ({ skip }) => {
     await expectFullDiskDrained("the store is", "gvisor", skip);
   });
 });

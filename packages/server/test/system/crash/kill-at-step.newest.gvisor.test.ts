@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)("kill -9 on gVisor", () => {
     return { id, doomed: await CrashServer.start({ ...common, store, dieAt }) };
   }
 
-  test("of an owner that runs a sandbox: the copy ends by itself, and the server that asked continues", async () => {
+  test("of an owner that runs a sandbox: the copy ends automatically, and the requesting server continues", async () => {
     const { doomed, id } = await pair("the request is seen");
     const client = doomed.attach(id);
     await client.until("RUNNING");

@@ -37,7 +37,7 @@ describe("kill -9 during a handoff", () => {
     await expectTakenOver(survivor, id, content);
   });
 
-  test("of the server that asked when the head is claimed: the previous owner takes back its saved state", async () => {
+  test("of the requesting server when the head is claimed: the previous owner resumes its saved state", async () => {
     const { survivor, doomed } = await pair("the head is claimed");
     const { client, id } = await survivor.create(HANDOFF);
     await write(client, "new");
@@ -46,7 +46,7 @@ describe("kill -9 during a handoff", () => {
     await expectTakenOver(survivor, id, "new");
   });
 
-  test("of the server that asked when the owner is asked: its request blocks no other", async () => {
+  test("of the requesting server when the owner is asked: its request blocks no other", async () => {
     const { survivor, doomed, store } = await pair("the owner is asked");
     const { client, id } = await survivor.create(HANDOFF);
     await write(client, "new");

@@ -59,7 +59,7 @@ test("kill -9 at any moment: everything before the newest checkpoint is kept, an
   await fresh.until("RUNNING");
   const content = Number(await contentOf(fresh));
   const savedMs = Date.parse(head.checkpoint?.created_at ?? "");
-  // What was acknowledged before the state was captured is in it.
+  // Everything that was acknowledged before the capture is in the state.
   expect(content).toBeGreaterThanOrEqual(done.filter((atMs) => atMs < savedMs).length - 1);
   // The server looks five times in a second whether it keeps its promise, where it gets the processor, and had said that it does.
   const lostMs = askedMs - (done[content] ?? askedMs);

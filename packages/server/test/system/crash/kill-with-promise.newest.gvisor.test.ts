@@ -13,7 +13,7 @@ const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The tests of kill -9 with max_loss on gVisor are skipped: ${missing}`);
 
 describe.skipIf(missing !== undefined)("kill -9 on gVisor, of a server that was promised to lose one execution", () => {
-  test("another server continues with the newest live checkpoint, and with what ran in it", async () => {
+  test("another server continues with the newest live checkpoint and its processes", async () => {
     const store = await temporaryFolder();
     const common = { store, backend: "gvisor", leaseTtl: "2s" } as const;
     const survivor = await CrashServer.start(common);

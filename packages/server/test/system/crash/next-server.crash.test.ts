@@ -5,10 +5,10 @@ import { CrashServer } from "./support/crash-server.ts";
 import { DURABLE } from "./support/pair.ts";
 import { contentOf, save, write } from "./support/survivor.ts";
 
-/** Whoever waits for the end of this lease waits for longer than any test. */
+/** This lease ends later than any test. */
 const LEASE_TTL = "10m";
 
-test("the next server of a machine takes over at once what a killed one had, whatever the backend", async () => {
+test("the next server of a machine takes over the sandboxes of a killed one at once, on every backend", async () => {
   const [store, dataDirectory] = [await temporaryFolder(), await temporaryFolder()];
   const start = () => CrashServer.start({ store, dataDirectory, leaseTtl: LEASE_TTL });
   const first = await start();
@@ -24,7 +24,7 @@ test("the next server of a machine takes over at once what a killed one had, wha
   const resumed = second.attach(id);
   await resumed.until("RUNNING");
   expect(await contentOf(resumed)).toBe("kept");
-  // Of one that was never saved nothing is left, nor does anybody see it as running.
+  // Nothing is left of a sandbox that was never saved, and it is not shown as running.
   const http = new HttpClient({ httpUrl: second.url.replace(/^ws/, "http") });
   await expect.poll(async () => (await http.call("GET", `/v1/sandboxes/${lost.id}`)).status).toBe(404);
   const listed = await http.call<{ items: { id: string }[] }>("GET", "/v1/sandboxes");

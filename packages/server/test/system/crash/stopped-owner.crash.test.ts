@@ -24,7 +24,7 @@ describe("a server that stalls in the middle of a save, beyond its lease", () =>
       expect(said).not.toContain("CHECKPOINTED");
       expect(said.at(-1)).toBe(4000);
       expect(await headOf(survivor, id)).toEqual(taken);
-      // It goes on as a server, once it has a new name.
+      // It continues as a server, once it has a new id.
       await write(fresh, "mine");
       await save(fresh);
       let back = doomed.attach(id);
@@ -37,7 +37,7 @@ describe("a server that stalls in the middle of a save, beyond its lease", () =>
     },
   );
 
-  test("when the head is released: what came after it stays the latest", async () => {
+  test("when the head is released: the later state stays the latest", async () => {
     const { survivor, doomed } = await pair("the head is released", "stopAt");
     const { client, id } = await doomed.create(DURABLE);
     await write(client, "first");

@@ -9,7 +9,7 @@ import { DURABLE } from "./support/pair.ts";
 const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The tests of the end of a server on gVisor are skipped: ${missing}`);
 
-/** What it has in memory it has nowhere else. */
+/** Its memory exists nowhere else. */
 const COUNT = "import time\nfor i in range(1, 101): print(i, flush=True); time.sleep(0.05)";
 const ALL = Array.from({ length: 100 }, (_, index) => `${index + 1}\n`).join("");
 

@@ -42,8 +42,8 @@ async function lastsLongerThanTheLease(server: TestServer): Promise<void> {
   await meanwhile(2 * LEASE_TTL_MS);
 }
 
-describe("a store that is away for longer than the lease", () => {
-  test("when nobody took the sandbox, it continues where it stood, and not a number is missing", async () => {
+describe("a store that is unavailable for longer than the lease", () => {
+  test("if nobody claimed the sandbox, it continues, and no number is missing", async () => {
     const first = await cuttableServer();
     const second = await cuttableServer(first.server.storeFolder);
     const { client, id } = await first.server.create(HANDOFF);
@@ -62,7 +62,7 @@ describe("a store that is away for longer than the lease", () => {
     await eventually("the old copy is ended", () => first.server.backend.runningCount === 0);
   });
 
-  test("when another server took it over, the old copy is thrown away and publishes nothing", async () => {
+  test("if another server claimed it, the old copy is discarded and publishes nothing", async () => {
     const first = await cuttableServer();
     const second = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, store: first.server.storeFolder ?? null });
     const id = await storedSandbox(first.server);
@@ -79,7 +79,7 @@ describe("a store that is away for longer than the lease", () => {
     expect([said[0], said.at(-1)]).toEqual(["LOCK_RENEWAL_ERROR", 4000]);
     await eventually("the old copy is ended", () => first.server.backend.runningCount === 0);
     expect(await headOf(second, id)).toEqual(taken);
-    // The server that lost it goes on under a new name, and may have it again.
+    // The server that lost it continues under a new id, and may get it again.
     await write(fresh, "mine");
     await save(fresh);
     await eventually("it lives again", () => !first.server.durable.ownership.instances.frozen);
@@ -88,7 +88,7 @@ describe("a store that is away for longer than the lease", () => {
     expect(await contentOf(back)).toBe("mine");
   });
 
-  test("a save in progress when another server took over is not published", async () => {
+  test("a save in progress when another server claimed it is not published", async () => {
     const first = await cuttableServer();
     const second = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, store: first.server.storeFolder ?? null });
     const id = await storedSandbox(first.server);

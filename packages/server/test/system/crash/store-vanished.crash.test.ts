@@ -14,7 +14,7 @@ const UNAVAILABLE = { status: 503, body: { error: { code: "store_unavailable", r
 for (const [how, make, skipped] of VANISHING) {
   if (skipped !== undefined) console.log(`skipped: ${skipped}`);
   describe.skipIf(skipped !== undefined)(`a directory store that is ${how} under its servers`, () => {
-    test("freezes what runs, 404s and creates nothing, and everything is there when it is back", async () => {
+    test("freezes running sandboxes, answers no 404 and creates nothing, and everything is back with the store", async () => {
       const folder = await make();
       const options = { store: folder.path, leaseTtlMs: LEASE_TTL_MS };
       const [server, peer] = [await startTestServer(options), await startTestServer(options)];

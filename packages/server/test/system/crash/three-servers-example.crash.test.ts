@@ -28,6 +28,10 @@ class Script {
     });
   }
 
+  lastLine(): string {
+    return this.#lines.at(-1) ?? "";
+  }
+
   /** The first line that fits, once it is there. */
   async says(pattern: RegExp): Promise<string> {
     for (;;) {
@@ -50,4 +54,23 @@ test("the example of three servers: a client counts through a rolling restart", 
   const [last = ""] = /\d+/.exec(await client.says(/another connection/)) ?? [];
   const later = `${Number(last) + 5}`;
   expect(await client.says(new RegExp(`^${later}$`))).toBe(later);
+});
+
+test("the example of three servers: plain HTTP calls lose nothing through restarts and kills", async () => {
+  const servers = new Script("local.mjs", ["--port", "0", "--", "--backend", "fake"]);
+  const [url = ""] = /ws:.*/.exec(await servers.says(/^Balancer/)) ?? [];
+  const client = new Script("calls.mjs", [url.replace("ws:", "http:"), "1000000"]);
+  // Each call goes to another server than the one before, so that most of them are relayed.
+  const further = async (): Promise<void> => {
+    const seen = client.lastLine();
+    await client.says(new RegExp(`^${Number(seen) + 5}$`));
+  };
+  await client.says(/^5$/);
+  servers.child.stdin?.write("roll\n");
+  await servers.says(/^rolled$/);
+  await further();
+  servers.child.stdin?.write("kill\n");
+  await servers.says(/^killed$/);
+  await further();
+  expect(client.child.exitCode).toBeNull();
 });

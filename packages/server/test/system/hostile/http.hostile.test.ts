@@ -20,7 +20,7 @@ test("whatever is sent to any route, there is no 500, and the server answers the
       for (const { status, text } of answers) {
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         expect(text).not.toMatch(/^HTTP\/1\.1 500/);
-        // Of Expect Node itself refuses what it does not know, without a body.
+        // Node itself refuses unknown values of Expect, without a body.
         if (status !== undefined && status >= 400)
           expect(text).toMatch(/^content-type: application\/json|^HTTP\/1\.1 417/im);
       }

@@ -26,7 +26,7 @@ test("an input that fails is tried first the next time", async () => {
   expect(tried[0]).toBe(1_001);
 });
 
-test("a slope is found below noise, and noise is none", () => {
+test("a slope is found below noise, and noise has none", () => {
   const noise = [3, -2, 4, -4, 1, -3, 2, -1];
   const samples = (slope: number) =>
     noise.map((jitter, index) => [index * 10, 100 + slope * index * 10 + jitter] as const);

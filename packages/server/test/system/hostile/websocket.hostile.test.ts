@@ -8,7 +8,7 @@ import { HostileServer } from "./support/hostile-server.ts";
 const CONVERSATIONS = 4;
 const FRAMES = 5;
 
-test("whatever is said on a WebSocket, no session fails inside, and the server serves the next", async () => {
+test("whatever is sent on a WebSocket, no session fails inside, and the server serves the next", async () => {
   const server = await HostileServer.start();
   await fuzz({
     name: "websocket",

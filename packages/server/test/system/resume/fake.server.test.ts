@@ -9,7 +9,7 @@ const open = (): Promise<ResumeLab> => ResumeLab.open({ flags: ["--backend", "fa
 describe("resuming across processes, on the fake backend", () => {
   resumeAcrossProcesses(open, { keepsUnsaved: false });
 
-  test("of two living servers, the one that is asked has it, with what the other wrote", async () => {
+  test("of two live servers, the called one gets it, with the data of the other", async () => {
     const lab = await open();
     const [one, two] = [await lab.start(), await lab.start()];
     await one.run("echo one > marker");

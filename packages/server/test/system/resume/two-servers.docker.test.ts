@@ -69,7 +69,7 @@ describeDocker("one sandbox, two servers", (service) => {
     expect(await two.stop()).toBe(0);
   });
 
-  test("the other server takes it over from a killed one, with what it wrote", { timeout: TIMEOUT_MS }, async () => {
+  test("the other server takes it over from a killed one, with its data", { timeout: TIMEOUT_MS }, async () => {
     const [one, two] = await pair();
     await one.run("echo unsaved > marker");
     const { id } = await one.only();
@@ -81,7 +81,7 @@ describeDocker("one sandbox, two servers", (service) => {
     expect(await two.stop()).toBe(0);
   });
 
-  test("a server that was stopped beyond its lease and comes back lets go of it", { timeout: TIMEOUT_MS }, async () => {
+  test("a server that continues after its lease has expired releases it", { timeout: TIMEOUT_MS }, async () => {
     const [one, two] = await pair();
     const { id, container } = await counting(one);
     one.process.suspend();

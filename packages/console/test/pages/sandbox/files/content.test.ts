@@ -5,7 +5,7 @@ import { modeText, sortEntries } from "../../../../src/pages/sandbox/files/sort-
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-test("UTF-8 is text, with its mark, and cut in the middle of a character", () => {
+test("UTF-8 is text, with a byte order mark, and cut in the middle of a character", () => {
   expect(textOf(bytes("\uFEFFgrüße"), true)).toBe("\uFEFFgrüße");
   expect(textOf(bytes("ab€").subarray(0, 4), false)).toBe("ab");
   expect(textOf(bytes("ab€").subarray(0, 4), true)).toBeUndefined();
@@ -13,7 +13,7 @@ test("UTF-8 is text, with its mark, and cut in the middle of a character", () =>
   expect(textOf(Uint8Array.of(0x61, 0xff), true)).toBeUndefined();
 });
 
-test("images are known by their bytes, and only those that run nothing", () => {
+test("images are recognized by their bytes, and only types that run no code", () => {
   expect(imageType(Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0))).toBe("image/png");
   expect(imageType(Uint8Array.of(0xff, 0xd8, 0xff, 0xe0))).toBe("image/jpeg");
   expect(imageType(bytes("GIF89a…"))).toBe("image/gif");
@@ -25,14 +25,14 @@ test("line ends are distinguished", () => {
   expect(["a", "a\nb", "a\r\nb\r\n", "a\r\nb\n", "a\rb"].map(lineEnds)).toEqual(["lf", "lf", "crlf", "mixed", "mixed"]);
 });
 
-test("bytes as lines of sixteen", () => {
+test("bytes are shown in lines of sixteen", () => {
   expect(hexLines(bytes("0123456789abcdef\n"), 32)).toEqual([
     { offset: "00000020", bytes: "30 31 32 33 34 35 36 37 38 39 61 62 63 64 65 66", letters: "0123456789abcdef" },
     { offset: "00000030", bytes: "0a", letters: "·" },
   ]);
 });
 
-test("folders come first in every order; modes are as ls writes them", () => {
+test("folders come first in every order; modes look as in ls", () => {
   const entry = (name: string, kind: FileEntry["kind"], sizeBytes: number): FileEntry => ({
     name,
     kind,

@@ -18,7 +18,7 @@ test.each([
   expect(isBroken(name)).toBe(name.includes("\uFFFD"));
 });
 
-test("paths that people type become those that they mean", () => {
+test("typed paths are normalized", () => {
   expect(normalizePath("")).toBe("/");
   expect(normalizePath("//a/./b//../c/")).toBe("/a/c");
   expect(normalizePath("../../../b", "/a")).toBe("/b");
@@ -32,11 +32,11 @@ test("paths that people type become those that they mean", () => {
   ]);
 });
 
-test("text that cannot be a name is refused with the reason", () => {
+test("an invalid name is refused with the reason", () => {
   for (const name of ["", ".", "..", "a/b", "a\0", "ä".repeat(128)]) expect(nameProblem(name)).toBeDefined();
   for (const name of ["...", "-rf", "a\nb", "ä".repeat(127)]) expect(nameProblem(name)).toBeUndefined();
 });
 
-test("a pattern for a broken name means nothing else by its signs", () => {
+test("a pattern for a broken name escapes special characters", () => {
   expect(patternOf("a*[b]\uFFFD\uFFFDc?\\")).toBe(String.raw`a\*\[b\]?*c\?\\`);
 });

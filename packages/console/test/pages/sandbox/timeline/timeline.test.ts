@@ -53,7 +53,7 @@ describe("states", () => {
     expect(draw(back)).toContain("stored 7-9, restoring 9-10, running 10-");
   });
 
-  test("a sandbox that was handed off is at the other server, also when that is reported a moment later", () => {
+  test("a sandbox that was handed off is on the other server, even if that is reported a moment later", () => {
     const gone = [...alive, event(6, "checkpoint.created"), state(7, "saving", "gone")];
     const over = event(7.1, "sandbox.handed_over", { from: "here", to: "there" });
     const owner = { instanceId: "there", url: null, here: false };
@@ -63,14 +63,14 @@ describe("states", () => {
     );
   });
 
-  test("the record decides about the present", () => {
+  test("the record decides the current state", () => {
     const gone = [...alive, event(6, "checkpoint.created"), state(7, "saving", "gone")];
     expect(draw(gone, { owner: { instanceId: "third", url: null, here: false } })).toContain("at third 7-");
     expect(draw([], { state: "stored", owner: null })).toBe("stored 0-");
     expect(draw([state(7, "running", "saving")])).toBe("running 0-7, saving 7-100, running 100-");
   });
 
-  test("a freeze cuts the time in which it ran", () => {
+  test("a freeze interrupts the running time", () => {
     const frozen = [...alive, event(4, "sandbox.frozen"), event(6, "sandbox.thawed", { frozen_ms: 2000 })];
     expect(draw(frozen)).toBe("creating 0-1, running 1-4, frozen 4-6, running 6-");
     expect(draw(frozen.slice(0, 3), { frozen: true })).toBe("creating 0-1, running 1-4, frozen 4-");
@@ -90,19 +90,19 @@ describe("marks", () => {
     expect(mark?.data).toMatchObject({ command: "sleep 2", exit_code: 3 });
   });
 
-  test("an operation in progress has no end; one whose start is forgotten begins at its recorded time", () => {
+  test("an operation in progress has no end; one whose start was dropped begins at its recorded time", () => {
     expect(marksOf([begun], [])).toMatchObject([{ endMs: undefined }]);
     const late = { ...ended, data: { ...ended.data, elapsed_ms: 500 } };
     const [mark] = marksOf([late], []);
     expect((mark?.endMs ?? 0) - (mark?.startMs ?? 0)).toBe(500);
   });
 
-  test("an execution that has left this server did not fail", () => {
+  test("an execution that has left this server has not failed", () => {
     const left = event(3, "execution.ended", { process_id: "p", exit_code: null, signal: null, outcome: "left" });
     expect(marksOf([begun, left], [])).toMatchObject([{ outcome: "left this server", failed: false }]);
   });
 
-  test("a handoff and a freeze have the time in which nothing ran", () => {
+  test("a handoff and a freeze show how long nothing ran", () => {
     const events = [
       event(5, "sandbox.taken_over", { from: "there", to: "here", paused_ms: 400 }),
       event(6, "sandbox.frozen", { reason: "lease_not_renewed" }),
@@ -114,7 +114,7 @@ describe("marks", () => {
     ]);
   });
 
-  test("operations appear once, though events report them too", () => {
+  test("operations appear once, although events report them too", () => {
     const operation = {
       id: "o",
       kind: "checkpoint",
@@ -128,7 +128,7 @@ describe("marks", () => {
     expect(marks).toMatchObject([{ title: "Checkpoint", outcome: "paused for 50 ms" }]);
   });
 
-  test("a checkpoint that left it running says for how long it stood still, and a broken promise why", () => {
+  test("a live checkpoint shows its pause, and an unmet max_loss its reason", () => {
     const events = [
       event(1, "checkpoint.created", { size_bytes: 2048, left_running: true, paused_ms: 120 }),
       event(2, "checkpoint.created", { size_bytes: 2048 }),
@@ -145,7 +145,7 @@ describe("marks", () => {
     ]);
   });
 
-  test("events of a kind that nobody knows yet, and data of any kind, are shown", () => {
+  test("events of unknown kinds, and any data, are shown", () => {
     const odd = [event(1, "sandbox.sang", { song: { verses: 3 } }), event(2, "snapshot.created", { name: { a: 1 } })];
     expect(marksOf(odd, [])).toMatchObject([{ kind: "other", title: "sandbox.sang" }, { kind: "saved" }]);
   });
@@ -155,7 +155,7 @@ describe("rows", () => {
   const mark = (startMs: number, endMs: number): Mark =>
     ({ id: `${startMs}-${endMs}`, kind: "execution", startMs, endMs }) as Mark;
 
-  test("every mark in sight is drawn once, and none over another", () => {
+  test("every visible mark is drawn once, and none overlap", () => {
     const times = fc.array(fc.tuple(fc.nat(10_000), fc.nat(3_000)), { maxLength: 200 });
     fc.assert(
       fc.property(times, (pairs) => {
@@ -174,7 +174,7 @@ describe("rows", () => {
     );
   });
 
-  test("parts that are out of sight are not drawn", () => {
+  test("invisible parts are not drawn", () => {
     const marks = [mark(0, 10), mark(500, 510), mark(2000, 2010)];
     expect(rowsOf(marks, { startMs: 100, endMs: 1000 }, 800, 3000).map(({ marks: [first] }) => first.startMs)).toEqual([
       500,
@@ -185,14 +185,14 @@ describe("rows", () => {
 describe("the axis", () => {
   const whole = { startMs: START_MS, endMs: START_MS + 3_600_000 };
 
-  test("zooming keeps the place under the pointer, and ends at what there is to see", () => {
+  test("zooming keeps the position under the pointer, and stops at the available range", () => {
     const near = zoom(whole, 2, 0.5, whole);
     expect(near).toEqual({ startMs: START_MS + 900_000, endMs: START_MS + 2_700_000 });
     const far = zoom(near, 1 / 100, 0.5, whole);
     expect(far.endMs - far.startMs).toBeLessThanOrEqual(3_600_000 * 1.1);
   });
 
-  test("moving ends at the edges", () => {
+  test("moving stops at the edges", () => {
     const near = zoom(whole, 4, 0.5, whole);
     const end = pan(near, 100, whole);
     expect(end.endMs - end.startMs).toBe(900_000);
@@ -200,7 +200,7 @@ describe("the axis", () => {
     expect(end.endMs).toBeLessThan(whole.endMs + 100_000);
   });
 
-  test("ticks are round, and not more than fit", () => {
+  test("ticks are round, and no more than fit", () => {
     fc.assert(
       fc.property(fc.integer({ min: 20, max: 1e11 }), fc.integer({ min: 2, max: 12 }), (length, most) => {
         const range = { startMs: START_MS, endMs: START_MS + length };

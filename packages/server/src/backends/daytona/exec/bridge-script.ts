@@ -17,7 +17,7 @@ import { quoteForShell } from "../../../support/shell-quote.ts";
  * | line to it | meaning |
  * |---|---|
  * | `i BASE64`, `f NAME`, `c` | stdin: these bytes, the file of that name in FOLDER, its end |
- * | `a BYTES`, `b BYTES` | stdout, stderr may go on to this offset |
+ * | `a BYTES`, `b BYTES` | stdout, stderr may continue to this offset |
  * | `q` | everything was read: clean up |
  */
 export const BRIDGE_TOOLS = ["base64", "cat", "dd", "env", "mkfifo", "setsid", "tr"] as const;
@@ -97,7 +97,7 @@ exec 4>&-
     esac
   done
   kill -s TERM -- -$h 2>/dev/null
-  # What the program left in the background may still write.
+  # Background processes of the program may still write.
   for s in out err; do
     exec 4<"$d/$s"
     setsid cat <&4 >/dev/null 2>&1 3<&- 4<&- 5>&- 6>&- 7>&- 8>&- 9>&- &
@@ -108,7 +108,7 @@ l=$!
 ( exec setsid sh -c 'echo "p $$ $1 $2" >&9; exec 9>&-; umask "$3"; shift 3; exec env "$@"' start "$t" "$d" "$u" "$@" 9>&1 <"$d/in" >"$d/out" 2>"$d/err" 3<&- 5>&- 6>&- 7>&- 8>&- )
 c=$?
 echo "x $c"
-# What nobody reads any more must not hold up what comes after it.
+# Unread input must not block the steps after this.
 cat <>"$d/in" >/dev/null 2>&1 3<&- 5>&- 6>&- 7>&- 8>&- 9>&- &
 e=$!
 echo t >&9

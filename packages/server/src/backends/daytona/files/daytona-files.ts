@@ -7,7 +7,7 @@ import type { ToolboxFile } from "../toolbox/schemas.ts";
 import type { ToolboxFiles } from "../toolbox/toolbox-files.ts";
 
 /**
- * Content goes through the toolbox. What the toolbox cannot do (it always follows links) goes through a shell inside,
+ * Content goes through the toolbox. Everything that the toolbox lacks (it always follows links) goes through a shell inside,
  * if the image has one; otherwise the toolbox does its best.
  */
 export class DaytonaFiles implements SandboxFiles {

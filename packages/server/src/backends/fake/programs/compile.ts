@@ -6,7 +6,7 @@ import { compileArguments, compileShell } from "./shell/compiler.ts";
 
 /**
  * The programs of a fake sandbox: small subsets of bash, Python and JavaScript that do the same as the real ones, so
- * that one test runs on the fake and on a real backend. What is not in the table ends with a message on stderr.
+ * that one test runs on the fake and on a real backend. Other programs end with a message on stderr.
  *
  * | argv | supported |
  * |---|---|

@@ -17,8 +17,8 @@ const Diverted = z.object({ from: z.string(), address: z.string(), port: z.numbe
 const DNS_PORT = 53;
 
 /**
- * What the firewall redirected. A helper accepts connections and hands them over as they are, with the address that
- * they were meant for: only it can ask the kernel for that.
+ * Serves the traffic that the firewall redirected. A helper accepts connections and passes them on unchanged, with
+ * their original destination: only the helper can ask the kernel for that.
  */
 export class Diversion {
   readonly ports: DiversionPorts;
@@ -34,7 +34,7 @@ export class Diversion {
     helper.on("error", () => {});
     this.ended = new Promise((resolve) => {
       helper.once("exit", () => {
-        // Nobody is told names whose connections nobody takes.
+        // Without a helper for connections, names are not answered either.
         this.#names.close();
         resolve();
       });

@@ -81,14 +81,14 @@ ${links.map((each) => chainOf(each, allowed)).join("\n")}
 `;
 }
 
-/** What passes without this server. Lists let datagrams pass only to addresses that they name: those have no greeting. */
+/** Traffic that bypasses this server. Lists let datagrams, which have no greeting, pass only to addresses they name. */
 function chainOf({ link, policy }: FirewallLink, allowed: readonly string[]): string {
   const reachable = [...allowed.filter(isFour).map((range) => `ip daddr ${range} accept`), "ip daddr @private return"];
   if (policy === "none") return chain(link, []);
   if (policy === "open") return chain(link, [...reachable, "accept"]);
   const denied = ranges(policy.deny).map(({ range, port }) => `ip daddr ${range} ${datagrams(port)} return`);
   const named = ranges(policy.allow).map(({ range, port }) => `ip daddr ${range} ${datagrams(port)} accept`);
-  // The operator's word about private networks is no permission by itself.
+  // Private networks that the operator allows need a permission of the policy too.
   const hidden = allowed.filter(isFour).map((range) => `ip daddr ${range} jump ${link}-allowed`);
   return [
     chain(`${link}-allowed`, named),

@@ -17,7 +17,7 @@ const CLAIM_ATTEMPTS = 64;
 export interface Links {
   /** Before it is up. */
   add(addresses: LinkAddresses): Promise<void>;
-  /** What comes through it is served by the guard. */
+  /** The guard serves the connections that come through it. */
   change(addresses: LinkAddresses, policy: NetworkPolicy, guard: NetworkGuard): Promise<void>;
   /** After it was removed. */
   remove(addresses: LinkAddresses): Promise<void>;

@@ -102,7 +102,7 @@ export class ServerNetwork {
 
   /** The whole table each time, because a reload of the host's own firewall removes foreign ones. */
   #apply(): Promise<void> {
-    // One that waits for its turn will include this change.
+    // A load that waits for its turn includes this change.
     this.#waiting ??= this.#loading
       .catch(() => {})
       .then(() => {

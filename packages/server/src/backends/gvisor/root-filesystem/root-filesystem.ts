@@ -12,7 +12,7 @@ export interface RootFilesystem {
   readonly path: string;
   readonly mounts: readonly { readonly source: string; readonly destination: string }[];
   readonly identity: RootFilesystemIdentity;
-  /** What the image's config says about programs in it; absent: it has no config. */
+  /** The defaults for programs from the image's config; absent: it has no config. */
   readonly defaults?: RootFilesystemDefaults;
   /** Call it when nothing uses the files any more: until then they are not removed. Idempotent. */
   readonly release?: () => void;
@@ -30,7 +30,7 @@ export interface RootFilesystemDefaults {
 export interface RootFilesystemIdentity {
   readonly kind: string;
   readonly digest: string;
-  /** What was compared, in a form that lets an error name the difference. */
+  /** The compared facts, in a form that lets an error name the difference. */
   readonly parts: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,9 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
+import type { SharedRecords } from "../../access/shared-records.ts";
+import type { PeerSecret } from "../../access/peer-secret.ts";
+import { Placement } from "../placement.ts";
+import { SharedCalls } from "../shared-calls.ts";
+import { StoredOperations } from "../stored-operations.ts";
 import type { Service } from "../handler.ts";
 import { filesHandlers } from "./files.ts";
 import { imagesHandlers } from "./images.ts";
@@ -9,8 +14,23 @@ import { sandboxesHandlers } from "./sandboxes.ts";
 import { snapshotsHandlers } from "./snapshots.ts";
 import { systemHandlers, type ServerFacts } from "./system.ts";
 
+/** State that the servers of a store share, besides sandboxes. */
+export interface SharedState {
+  readonly records: SharedRecords;
+  readonly secret: PeerSecret;
+  /** A record could not be written; other servers will not know it. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface ServiceFacts extends ServerFacts, PreviewLinks {
+  /** Undefined: no store is configured. */
+  readonly shared: SharedState | undefined;
+}
+
 /** The handler of each route: calls of the manager, translated. */
-export function createService(manager: SandboxManager, facts: ServerFacts & PreviewLinks): Service {
+export function createService(manager: SandboxManager, facts: ServiceFacts): Service {
+  const { shared } = facts;
+  const storedOperations = shared === undefined ? undefined : new StoredOperations(shared.records, shared.secret);
   const handlers = {
     ...sandboxesHandlers(manager),
     ...processesHandlers(manager),
@@ -19,10 +39,31 @@ export function createService(manager: SandboxManager, facts: ServerFacts & Prev
     ...portsHandlers(manager, facts),
     ...snapshotsHandlers(manager),
     ...imagesHandlers(manager),
-    ...systemHandlers(manager, facts),
+    ...systemHandlers(manager, { ...facts, storedOperations }),
   };
+  const sharedCalls =
+    shared === undefined
+      ? undefined
+      : new SharedCalls({
+          ...shared,
+          instanceId: () => manager.instanceId,
+          isAlive: async (instanceId) => !(await manager.isDead(instanceId)),
+        });
+  const placement =
+    shared === undefined
+      ? undefined
+      : new Placement({
+          secret: shared.secret,
+          others: () => manager.liveOthers,
+          serverOf: (instanceId) => manager.otherServer(instanceId),
+          condition: (url) => manager.conditionOf(url),
+        });
   return {
     handlers,
+    placement,
+    sharedCalls,
+    storedOperations,
+    onRecordFailure: (error) => shared?.onFailure(error),
     epochOf: (sandboxId) => manager.epochOf(sandboxId),
     whyNotHere: (sandboxId) =>
       manager.running(sandboxId).then(
@@ -30,6 +71,8 @@ export function createService(manager: SandboxManager, facts: ServerFacts & Prev
         (error: unknown) => error,
       ),
     ownerElsewhere: (sandboxId) => manager.ownerElsewhere(sandboxId),
+    untilArrived: (sandboxId, signal) => manager.untilArrived(sandboxId, signal),
+    isKnownDead: (instanceId) => manager.isKnownDead(instanceId),
     otherServer: (instanceId) => manager.otherServer(instanceId),
     openOperation: (kind, subject, callerId) => manager.operations.open(kind, subject, callerId),
   };

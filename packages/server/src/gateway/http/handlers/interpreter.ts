@@ -54,11 +54,14 @@ export function interpreterHandlers(manager: SandboxManager) {
         const identity = { contextId: interpreter.id, cellId: cell.id, fresh };
         return cellLines(cell.events, { ...identity, isTimedOut: () => cell.timedOut, signal, onClose });
       }
-      const share = verbs.openShare();
       try {
-        return await collectedCell(cell, { maxBytes: body.max_output_bytes, signal, share });
+        return await collectedCell(cell, {
+          maxBytes: body.max_output_bytes,
+          signal,
+          share: verbs.openShare(),
+          isWanted: () => manager.processes.collected.waiting > 0,
+        });
       } finally {
-        share.release();
         onClose(!signal.aborted);
       }
     },

@@ -1,7 +1,9 @@
-import type { EventRecord } from "@sandboxer/protocol";
+import type { Readable } from "node:stream";
+import { type EventRecord, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Operation } from "../../../manager/observing/operations/operation.ts";
 import { eventStream, Followers } from "../event-stream.ts";
+import type { StoredOperations } from "../stored-operations.ts";
 import { type Handlers, StreamAnswer } from "../handler.ts";
 import { pageOfPlaces, wholeList } from "../page.ts";
 
@@ -12,7 +14,11 @@ export interface ServerFacts {
   readonly maxClients: number;
 }
 
-export function systemHandlers(manager: SandboxManager, facts: ServerFacts) {
+interface SystemFacts extends ServerFacts {
+  readonly storedOperations: StoredOperations | undefined;
+}
+
+export function systemHandlers(manager: SandboxManager, facts: SystemFacts) {
   const followers = new Followers(facts.maxClients);
   return {
     serverInfo: async ({ caller }) => ({
@@ -36,7 +42,12 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts) {
       return pageOfPlaces(records, query, ({ id, started_at }) => ({ id, created_at: started_at }));
     },
     getOperation: async ({ params, query, signal, caller }) => {
-      const operation = manager.operations.get(params.id);
+      const operation = manager.operations.find(params.id);
+      if (operation === undefined && facts.storedOperations !== undefined) {
+        return facts.storedOperations.get(params.id, caller);
+      }
+      if (operation === undefined)
+        throw new SandboxerError("operation_not_found", `This server has no operation ${params.id}.`);
       await endedWithin(operation, (query.wait ?? 0) * 1000, signal);
       return operation.recordFor(caller.id);
     },
@@ -46,12 +57,21 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts) {
       const wanted = ({ sandbox_id, type }: EventRecord): boolean =>
         (query.sandbox_id === undefined || sandbox_id === query.sandbox_id) &&
         (query.type === undefined || type === query.type || type.startsWith(`${query.type}.`));
+      const { sandbox_id: sandboxId } = query;
       if (query.follow === true || accepts("text/event-stream")) {
-        const body = followers.admitted(caller.id, () => eventStream(manager.events, { cursor, wanted, signal }));
-        return new StreamAnswer("text/event-stream", body, { "cache-control": "no-store" });
+        const { end } = manager.events;
+        const earlier =
+          sandboxId === undefined || cursor === undefined
+            ? undefined
+            : { events: await manager.timeline(sandboxId, cursor), end };
+        const hasMoved = sandboxId === undefined ? undefined : () => isElsewhere(manager, sandboxId);
+        const open = (): Readable => eventStream(manager.events, { cursor, earlier, hasMoved, wanted, signal });
+        return new StreamAnswer("text/event-stream", followers.admitted(caller.id, open), {
+          "cache-control": "no-store",
+        });
       }
-      const found = manager.events.after(cursor).filter(wanted);
-      const items = found.slice(0, query.limit);
+      const all = sandboxId === undefined ? manager.events.after(cursor) : await manager.timeline(sandboxId, cursor);
+      const items = all.filter(wanted).slice(0, query.limit);
       return { items, next_cursor: items.at(-1)?.cursor ?? cursor ?? null };
     },
     verifySnapshot: ({ params, options }) => manager.integrity.verifySnapshot(params.id, options),
@@ -60,6 +80,11 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts) {
     scrubStatus: () => manager.integrity.status(),
     stopScrub: async () => manager.integrity.stop(),
   } satisfies Partial<Handlers>;
+}
+
+/** Nothing is read from the store while the sandbox is here. */
+async function isElsewhere(manager: SandboxManager, sandboxId: string): Promise<boolean> {
+  return manager.epochOf(sandboxId) === undefined && (await manager.ownerElsewhere(sandboxId)) !== undefined;
 }
 
 /** Cleans up when the operation ends, the time is up, or the client disconnects. */

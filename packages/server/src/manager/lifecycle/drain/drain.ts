@@ -37,7 +37,7 @@ export class Drain {
   readonly #late = new AbortController();
   readonly #closed = new AbortController();
   readonly #endMs: number;
-  /** What the sandboxes that are kept wait for, by sandbox id. */
+  /** The problem that each kept sandbox waits for, by sandbox id. */
   readonly #waiting = new Map<string, unknown>();
   #toldMs: number | undefined;
 

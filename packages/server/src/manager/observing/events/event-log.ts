@@ -56,6 +56,11 @@ export class EventLog {
     return kept.toSorted((left, right) => left.place - right.place).map(({ record }) => record);
   }
 
+  /** Whether a cursor is of this log, since this server started. */
+  isOwn(cursor: string): boolean {
+    return cursor.startsWith(`${this.#life}-`);
+  }
+
   /** The cursor of a reader that wants only future events. */
   get end(): string {
     return this.#cursor(this.#appended);

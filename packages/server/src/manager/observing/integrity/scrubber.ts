@@ -131,14 +131,15 @@ export class Scrubber {
   }
 
   async #runIfTurn(everyMs: number): Promise<void> {
-    const { operations, options } = this.#context;
+    const { operations, options, durable } = this.#context;
+    const { ownership } = durable;
     const { records } = integrityOf(this.#context);
     const nowMs = options.clock.wallMs();
     const begun = await records.begin({
       nowMs,
       sinceMs: nowMs - everyMs,
-      scrubber: this.#context.durable.ownership.instanceId,
-      isDead: async (instanceId) => await this.#isDead(instanceId),
+      scrubber: ownership.instanceId,
+      isDead: async (instanceId) => await ownership.isDead(instanceId),
     });
     await this.#knowOthers();
     if (!begun) return;
@@ -191,11 +192,6 @@ export class Scrubber {
     const untilMs = this.#context.options.clock.wallMs() + Math.min(this.#settings.everyMs ?? Infinity, HOLD_MS);
     const held = integrityOf(this.#context).records.hold(untilMs);
     await this.#context.reported("record of a scrub that is not to begin again soon", held);
-  }
-
-  async #isDead(instanceId: string): Promise<boolean> {
-    const servers = await this.#context.durable.ownership.instances.servers();
-    return !servers.some((server) => server.instanceId === instanceId && server.alive);
   }
 
   async #knowOthers(): Promise<void> {

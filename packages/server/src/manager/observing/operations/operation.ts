@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { asSandboxerError, type OperationKind, type OperationRecordBody } from "@sandboxer/protocol";
 import type { Progress } from "../../../support/call-options.ts";
 import type { Clock } from "../../../support/clock.ts";
@@ -14,7 +13,7 @@ export type OperationChange = "started" | "progress" | "ended";
 
 /** An operation that takes a while: its current phase, progress and result. */
 export class Operation {
-  readonly id = randomUUID();
+  readonly id: string;
   readonly kind: OperationKind;
   /** The caller; undefined: the server itself. */
   readonly callerId: string | undefined;
@@ -37,12 +36,14 @@ export class Operation {
   #result: unknown = null;
 
   constructor(
+    id: string,
     kind: OperationKind,
     subject: OperationSubject,
     callerId: string | undefined,
     clock: Clock,
     onChange: (operation: Operation, change: OperationChange) => void,
   ) {
+    this.id = id;
     this.kind = kind;
     this.callerId = callerId;
     this.#subject = subject;

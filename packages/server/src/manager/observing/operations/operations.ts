@@ -1,6 +1,7 @@
-import { SandboxerError, type OperationKind, type OperationRecordBody } from "@sandboxer/protocol";
+import { type OperationKind, type OperationRecordBody } from "@sandboxer/protocol";
 import type { Clock } from "../../../support/clock.ts";
 import type { EventLog } from "../events/event-log.ts";
+import { operationId } from "./operation-id.ts";
 import { Operation, type OperationChange, type OperationSubject } from "./operation.ts";
 
 const KEEP_ENDED = 1000;
@@ -11,28 +12,29 @@ const TELL_MS = 200;
 export class Operations {
   readonly #clock: Clock;
   readonly #events: EventLog;
+  readonly #instanceId: () => string;
   /** Oldest first. */
   readonly #operations = new Map<string, Operation>();
   readonly #toldMs = new WeakMap<Operation, number>();
 
-  constructor(clock: Clock, events: EventLog) {
+  /** `instanceId`: the present id of this server. */
+  constructor(clock: Clock, events: EventLog, instanceId: () => string) {
     this.#clock = clock;
     this.#events = events;
+    this.#instanceId = instanceId;
   }
 
   /** `callerId`: the only caller who may see the response. */
   open(kind: OperationKind, subject: OperationSubject, callerId?: string): Operation {
     const onChange = (changed: Operation, change: OperationChange): void => this.#tell(changed, change);
-    const operation = new Operation(kind, subject, callerId, this.#clock, onChange);
+    const operation = new Operation(operationId(this.#instanceId()), kind, subject, callerId, this.#clock, onChange);
     this.#operations.set(operation.id, operation);
     this.#forgetOld();
     return operation;
   }
 
-  get(id: string): Operation {
-    const operation = this.#operations.get(id);
-    if (operation !== undefined) return operation;
-    throw new SandboxerError("operation_not_found", `This server has no operation ${id}.`);
+  find(id: string): Operation | undefined {
+    return this.#operations.get(id);
   }
 
   /** Newest first. */

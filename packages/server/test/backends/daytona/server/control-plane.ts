@@ -16,7 +16,7 @@ type Handler = (request: SeenRequest, id: string) => Promise<Answer> | Answer;
 
 export const ORGANIZATION = "5b6a0000-0000-4000-8000-00000000c0de";
 
-/** A snapshot's dates go over the wire as texts, whatever the generated types say. */
+/** A snapshot's dates are sent as texts, whatever the generated types say. */
 type SnapshotOnTheWire = Omit<SnapshotDto, "createdAt" | "updatedAt" | "lastUsedAt"> & {
   createdAt: string;
   updatedAt: string;
@@ -151,7 +151,7 @@ export class ControlPlane {
     return ok(sandbox.record);
   }
 
-  /** By its id, and for reading by its name too. */
+  /** By its id; for reading also by its name. */
   #findSnapshot(given: string, also?: "name"): StoredSnapshot {
     const found = [...this.snapshots.values()].find(
       ({ described }) => described.id === given || (also !== undefined && described[also] === given),
@@ -170,7 +170,7 @@ function ok(json: unknown): Answer {
   return { status: 200, json };
 }
 
-/** Lists say less than single reads do. */
+/** Lists have fewer fields than single reads. */
 function listed({ env: _env, sandboxClass: _class, ...record }: Sandbox): SandboxListItem {
   return { ...record, sandboxClass: "container" };
 }

@@ -9,7 +9,7 @@ import { ControlPlane, ORGANIZATION } from "./control-plane.ts";
 import { type Answer, readRequest, Refusal, type SeenRequest, sendAnswer } from "./exchange.ts";
 import { handleToolbox } from "./toolbox-routes.ts";
 
-/** Stands in for the server's own answer. Undefined: the server answers as usual. */
+/** Replaces the server's own answer. Undefined: the server answers as usual. */
 export type Interference = (request: SeenRequest) => Answer | undefined;
 
 /**
@@ -57,7 +57,7 @@ export class DaytonaServer {
     );
   }
 
-  /** As a proxy does that is restarted. */
+  /** As a restarted proxy does. */
   cutStreams(): number {
     const clients = [...this.#sockets.clients];
     for (const socket of clients) socket.terminate();

@@ -17,7 +17,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Thrown by a handler: what the vendor answers when something is wrong. */
+/** Thrown by a handler: the vendor's error response. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string | undefined;

@@ -55,7 +55,7 @@ export class SessionLog {
   }
 }
 
-/** What the daemon makes of a log for answers that are no streams. */
+/** The daemon's form of a log in responses that are not streams. */
 export function splitLog(log: Buffer): { stdout: string; stderr: string } {
   const streams = { stdout: "", stderr: "" };
   for (const line of log.toString("latin1").split(/(?<=\n)/)) {

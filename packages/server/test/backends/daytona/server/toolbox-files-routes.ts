@@ -51,7 +51,7 @@ async function info(files: SandboxFiles, path: string): Promise<FileInfo> {
   return describe(await followed(files, path));
 }
 
-/** What cannot be followed is left out. */
+/** Dangling links are left out. */
 async function list(files: SandboxFiles, path: string): Promise<FileInfo[]> {
   const entries = await files.list(path);
   const found = await Promise.allSettled(entries.map(({ name }) => info(files, posix.join(path, name))));
@@ -71,7 +71,7 @@ async function download(files: SandboxFiles, request: SeenRequest): Promise<Answ
   return { status: 206, headers, bytes: files.read(path, { offset, length: last - offset + 1 }) };
 }
 
-/** A form with a file, or the bytes themselves. Missing folders are made on the way. */
+/** A form with a file, or the bytes themselves. Missing folders are created. */
 async function upload(files: SandboxFiles, request: SeenRequest): Promise<Answer> {
   const path = parameter(request, "path");
   const type = request.headers["content-type"] ?? "";

@@ -23,7 +23,7 @@ const STATUS_OF: Readonly<Record<string, readonly [status: number, says: string,
   permission_denied: [403, "permission denied", "FILE_ACCESS_DENIED"],
 };
 
-/** The daemon of one sandbox: `path` is what follows `/toolbox/{id}`. */
+/** The daemon of one sandbox: `path` is the part after `/toolbox/{id}`. */
 export async function handleToolbox(sandbox: VendorSandboxRecord, request: SeenRequest, path: string): Promise<Answer> {
   const { handle, sessions, terminals } = sandbox;
   if (sessions === undefined || terminals === undefined) throw new Refusal(502, "the daemon does not answer");

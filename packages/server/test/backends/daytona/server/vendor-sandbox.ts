@@ -22,7 +22,7 @@ export class VendorSandboxRecord {
   readonly #folders: string[] = [];
   #handle: SandboxHandle | undefined;
   #kept: SnapshotPayload | undefined;
-  /** Made anew at each start: the daemon lives and dies with the sandbox. */
+  /** Created at each start: the daemon runs as long as the sandbox. */
   sessions: Sessions | undefined;
   terminals: Terminals | undefined;
 
@@ -117,7 +117,7 @@ export class VendorSandboxRecord {
   async #change(work: () => Promise<SandboxState>): Promise<void> {
     try {
       const state = await work();
-      // One that was destroyed meanwhile stays so.
+      // A sandbox that was deleted meanwhile stays deleted.
       if (this.record.state === "destroyed") return await this.#handle?.destroy();
       this.setState(state);
     } catch (thrown) {

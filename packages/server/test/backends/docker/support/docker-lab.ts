@@ -14,14 +14,14 @@ import { openDocker } from "./open-docker.ts";
 
 const execFileAsync = promisify(execFile);
 
-/** One installation for the tests of a file: its folder, its backends, and a look at the engine from outside. */
+/** One installation for the tests of a file: its folder, its backends, and a view of the engine from outside. */
 export class DockerLab {
   readonly #service: () => DockerService;
   readonly #backends: SandboxBackend[] = [];
   readonly #folders: string[] = [];
   #directory = "";
 
-  /** A function where the engine is started later. */
+  /** A function if the engine is started later. */
   constructor(service: DockerService | (() => DockerService)) {
     this.#service = typeof service === "function" ? service : () => service;
     beforeAll(async () => {
@@ -39,7 +39,7 @@ export class DockerLab {
     return this.#service();
   }
 
-  /** Of the installation. */
+  /** The folder of the installation. */
   get directory(): string {
     return this.#directory;
   }
@@ -63,7 +63,7 @@ export class DockerLab {
     return stdout.trim();
   }
 
-  /** The ids of the installation's containers, the newest first; `KEY=VALUE` more filters, as `docker ps` has them. */
+  /** The ids of the installation's containers, newest first; `KEY=VALUE` are further filters of `docker ps`. */
   async containers(...filters: readonly string[]): Promise<string[]> {
     const all: Record<string, string[]> = {};
     for (const filter of [`label=${Label.owner}=${this.#directory}`, ...filters]) {
@@ -77,7 +77,7 @@ export class DockerLab {
     return this.containers(`label=${Label.key}=${key}`);
   }
 
-  /** The ids of images that snapshots of the installation were made of, and that the engine has now. */
+  /** The ids of images from snapshots of the installation that the engine has now. */
   async snapshotImages(): Promise<string[]> {
     const filters = { label: [`${Label.owner}=${this.#directory}`, Label.snapshot] };
     return (await askEngine<{ Id: string }[]>(this.service.host, "/images/json", filters)).map(({ Id }) => Id);

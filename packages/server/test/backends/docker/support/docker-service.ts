@@ -1,4 +1,4 @@
-/** For the project `docker`: one engine, started once for all files, with an image and, where there is runsc, a runtime of that. */
+/** For the project `docker`: one engine for all files, with an image and, if runsc exists, a runtime for it. */
 import { execFileSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { BUILT_AGENT, whyNoAgent } from "./agent.ts";
 
 export interface DockerService {
   readonly host: string;
-  /** What a process needs to run the `docker` program against the engine. */
+  /** The variables with which the `docker` program finds the engine. */
   readonly env: Readonly<Record<string, string>>;
   /** An image whose programs are this machine's, mounted. */
   readonly image: string;

@@ -1,6 +1,6 @@
 /**
- * A server process for tests that kill it: it makes, saves and destroys sandboxes for ever, and says on stdout when it
- * begins. It takes the service and the folder of its installation as one JSON argument.
+ * A server process for tests that kill it: it creates, saves and deletes sandboxes forever, and prints when it begins.
+ * It takes the service and the folder of its installation as one JSON argument.
  */
 import { mkdir } from "node:fs/promises";
 import { randomUUID } from "node:crypto";

@@ -36,7 +36,7 @@ export async function openDocker(
   return { ...opened, backend: withPrograms(opened.backend) };
 }
 
-/** One of an installation of its own, for the contract suite. */
+/** A backend of an installation of its own, for the contract suite. */
 export async function openContractBackend(
   service: DockerService,
   overrides: Partial<OpenDockerOptions> = {},
@@ -50,7 +50,7 @@ export async function openContractBackend(
   return { backend, close };
 }
 
-/** Every request gets this machine's programs, unless it says what it mounts. */
+/** Every request gets this machine's programs, unless it has mounts of its own. */
 function withPrograms(backend: SandboxBackend): SandboxBackend {
   const mounts = `/usr:/usr:ro,${process.execPath}:${NODE_PATH}:ro`;
   const prepared = (request: AcquireRequest): AcquireRequest => ({

@@ -5,7 +5,7 @@ import type { ProcessOrder, ProcessReport } from "./server-process.ts";
 
 const PROGRAM = new URL("./server-process.ts", import.meta.url).pathname;
 
-/** Runs a server process until it has reported; one that stays is then killed with SIGKILL. */
+/** Runs a server process until it has reported; one that keeps running is then killed with SIGKILL. */
 export async function runProcess(order: ProcessOrder): Promise<ProcessReport> {
   const child = spawn(process.execPath, [PROGRAM, JSON.stringify(order)], { stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(child, "exit");

@@ -1,7 +1,7 @@
 /**
- * A server process for tests across processes. It takes one JSON argument, resumes or makes the sandbox of a key, does
- * what it was told, and says on stdout, as one line of JSON, what it found. Then it ends as told: `close` in order, or `stay`
- * until it is killed.
+ * A server process for tests across processes. It takes one JSON argument, resumes or creates the sandbox of a key,
+ * does the requested work, and prints the result as one line of JSON. Then it ends as requested: `close` in order, or
+ * `stay` until it is killed.
  */
 import { finish, readText, start } from "../../contract/programs.ts";
 import type { DockerService } from "./docker-service.ts";
@@ -25,9 +25,9 @@ export interface ProcessReport {
   readonly tier: "resumed" | "fresh";
   readonly sandboxId: string;
   readonly marker: string | null;
-  /** Of the processes that were there already. */
+  /** The keys of processes that already existed. */
   readonly processes: readonly string[];
-  /** What the one with the key `work` had said and nobody had acknowledged, if it has ended. */
+  /** The unacknowledged output of the process with the key `work`, if it has ended. */
   readonly work: string | null;
 }
 

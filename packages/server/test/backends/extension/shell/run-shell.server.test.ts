@@ -8,7 +8,7 @@ const MEBIBYTE = 1 << 20;
 
 interface LocalShell {
   readonly start: StartShell;
-  /** Of what was started last. */
+  /** The stdin of the last started shell. */
   stdin?: Writable;
 }
 
@@ -34,7 +34,7 @@ function localShell(): LocalShell {
   return shell;
 }
 
-test("a large input is taken as fast as it is read, and no listener is left for what was written", async () => {
+test("a large input is written as fast as it is read, and no listener is left", async () => {
   const shell = localShell();
   const listeners: number[] = [];
   async function* input(): AsyncGenerator<Uint8Array> {
@@ -48,7 +48,7 @@ test("a large input is taken as fast as it is read, and no listener is left for 
   expect(new Set(listeners)).toEqual(new Set([listeners[0]]));
 });
 
-test("a program that ends before it has read its input says why by its exit", async () => {
+test("a program that ends before it has read its input is explained by its exit code", async () => {
   async function* endless(): AsyncGenerator<Uint8Array> {
     for (;;) yield Buffer.alloc(MEBIBYTE);
   }

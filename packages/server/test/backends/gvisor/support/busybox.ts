@@ -21,7 +21,7 @@ function isStatic(path: string): boolean {
   }
 }
 
-/** A root filesystem of a few megabytes, with nothing in it that is for sandboxes. */
+/** A root filesystem of a few megabytes, with nothing that is meant for sandboxes. */
 export function makeBusyboxRoot(busybox: string, folder: string): void {
   for (const name of ["bin", "etc"]) mkdirSync(join(folder, name), { recursive: true });
   copyFileSync(busybox, join(folder, "bin/busybox"));

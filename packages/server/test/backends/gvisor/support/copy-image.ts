@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { SnapshotPayload } from "../../../../src/backends/backend.ts";
 
-/** A copy that may be damaged, and that outlives the backend which made it. */
+/** A copy that may be damaged, and that outlives its backend. */
 export async function copyImage(folder: string, snapshot: SnapshotPayload): Promise<SnapshotPayload> {
   const into = join(folder, randomUUID());
   mkdirSync(into);

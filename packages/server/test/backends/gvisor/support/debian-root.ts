@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What apt and dpkg run, what packages' scripts run, and what manages users. */
+/** The programs of apt, dpkg and packages' scripts, and those that manage users. */
 const PROGRAMS = `
   sh bash cat chown chmod diff find grep id ls mkdir mv rm sed stat su tar touch tr whoami apt-get apt-config
   dpkg dpkg-deb dpkg-query dpkg-split dpkg-trigger ldconfig start-stop-daemon useradd groupadd usermod`
@@ -25,7 +25,7 @@ const FOLDERS = `
   .split(/\s+/)
   .filter(Boolean);
 
-/** Whether this machine is a Debian that has everything. */
+/** Why this machine is not a Debian with everything needed; undefined if it is. */
 export function whyNoDebianRoot(): string | undefined {
   if (process.arch !== "x64") return "It is put together from the files of an x86-64 Debian.";
   const missing = PROGRAMS.find((name) => placeOf(name) === undefined) ?? FILES.find((path) => !existsSync(path));
@@ -41,7 +41,7 @@ export function makeDebianRoot(root: string): void {
   for (const link of LINKS) symlinkSync(`usr/${link}`, join(root, link));
   const paths = [...PROGRAMS.map((name) => placeOf(name) ?? ""), ...FILES];
   for (const path of new Set([...paths, ...librariesOf(paths)])) copy(path, root);
-  // PAM lets everybody in: who may use `su` is not what is tested.
+  // PAM lets everybody in: access to `su` is not tested here.
   const permit = ["auth", "account", "session"].map((kind) => `${kind} sufficient pam_permit.so\n`).join("");
   const texts = {
     "etc/pam.d/su": permit,
@@ -86,7 +86,7 @@ function placeOf(name: string): string | undefined {
 }
 
 function librariesOf(paths: readonly string[]): string[] {
-  // It fails for files that are no programs, and still tells about the others.
+  // It fails for files that are not programs, and still reports the others.
   const { stdout } = spawnSync("ldd", paths, { encoding: "utf8" });
   return [...stdout.matchAll(/(\/\S+) \(0x/g)].map(([, library]) => library ?? "");
 }

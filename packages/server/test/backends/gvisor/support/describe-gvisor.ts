@@ -1,7 +1,7 @@
 import { describe } from "vitest";
 import { testEngine, type TestEngine } from "./engine.ts";
 
-/** A suite that needs an engine; without one it is skipped, and its name says why. */
+/** A suite that needs an engine; without one it is skipped, and its name has the reason. */
 export function describeGvisor(name: string, define: (engine: TestEngine) => void): void {
   const engine = testEngine();
   const missing = "missing" in engine ? engine.missing : undefined;

@@ -1,5 +1,5 @@
 /**
- * A server process for tests that kill it: it creates, saves or restores sandboxes for ever, and says on stdout, as
+ * A server process for tests that kill it: it creates, saves or restores sandboxes forever, and prints on stdout, as
  * JSON, what it is and each time when it begins.
  *
  * Arguments: the run folder, the cache folder, and `create`, `warm`, which creates and has others started ahead, `save`,
@@ -30,7 +30,7 @@ const spec = { network: network === undefined ? ("none" as const) : ("open" as c
 const say = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
 const first = await backend.acquire(newRequest(spec));
-// Much, so that a save and a restore take a while.
+// Large, so that a save and a restore take a while.
 if (work === "save" || work === "restore") await run(first, bash("head -c 30M /dev/urandom > /workspace/large"));
 const save = async (handle: SandboxHandle) => {
   const into = join(runDirectory.workDirectory, randomUUID());

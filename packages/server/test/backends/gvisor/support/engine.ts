@@ -12,7 +12,7 @@ export interface TestEngine {
 
 const BUILT_AGENT = new URL("../../../../../../agent/build/sandboxer-agent", import.meta.url).pathname;
 
-/** The engine that this run tests (see scripts/testing/engines.ts), or why there is none. */
+/** The engine of this run (see scripts/testing/engines.ts), or why there is none. */
 export function testEngine(): TestEngine | { readonly missing: string } {
   const path = process.env["SANDBOXER_TEST_RUNSC"];
   if (path === undefined) return { missing: "SANDBOXER_TEST_RUNSC names no runsc" };

@@ -10,7 +10,7 @@ import type { TestEngine } from "./engine.ts";
 import { NOTHING, sandboxLeftovers } from "./leftovers.ts";
 import { openGvisor, type OpenedBackend } from "./open-backend.ts";
 
-/** A backend for the tests of one suite. At the end its sandboxes are destroyed, and nothing of them may be left. */
+/** A backend for the tests of one suite. At the end its sandboxes are deleted, and nothing of them may be left. */
 export class GvisorFixture {
   readonly #handles: SandboxHandle[] = [];
   readonly #folders: string[] = [];
@@ -60,7 +60,7 @@ export class GvisorFixture {
     return path;
   }
 
-  /** Of the sandboxes that have ended; no other may be running. Clean-up goes on behind `destroy`. */
+  /** Checks ended sandboxes; no other may be running. Clean-up continues after `destroy`. */
   async expectNothingLeft(): Promise<void> {
     const left = (): string => JSON.stringify(sandboxLeftovers(this.opened.runDirectory), null, 2);
     const nothing = JSON.stringify(NOTHING, null, 2);

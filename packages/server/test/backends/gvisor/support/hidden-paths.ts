@@ -1,4 +1,4 @@
-/** Of the host; each exists on some machine, and none of them is there inside. */
+/** Paths of the host; each exists on some machine, and none of them exists inside. */
 export const HIDDEN = [
   "/root",
   "/etc/shadow",

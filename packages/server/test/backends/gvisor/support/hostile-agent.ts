@@ -4,7 +4,7 @@ import { AgentClient } from "../../../../src/backends/agent/agent-client.ts";
 import { readListeningPorts } from "../../../../src/backends/agent/listening-ports.ts";
 import { prepareUserSpace } from "../../../../src/backends/agent/prepare-user-space.ts";
 
-/** An agent that is in the hands of whoever runs inside: it sends whatever it likes. */
+/** An agent under the control of code inside: it sends anything. */
 export class HostileAgent {
   readonly input = new PassThrough();
   readonly output = new PassThrough();
@@ -27,7 +27,7 @@ export class HostileAgent {
     });
   }
 
-  /** Everything that waits for an answer, under the request numbers 1, 2, … */
+  /** Sends every kind of request, with the numbers 1, 2, … */
   askEverything(): Promise<unknown>[] {
     const { client } = this;
     const drain = async (key: string, user?: string): Promise<void> => {

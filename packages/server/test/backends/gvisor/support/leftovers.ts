@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What a server has left on this machine: processes, cgroups, mounts and files that belong to its run directory. */
+/** The leftovers of a server on this machine: processes, cgroups, mounts and files of its run directory. */
 export interface Leftovers {
   readonly processes: readonly string[];
   readonly cgroups: readonly string[];
@@ -16,7 +16,7 @@ export interface ServerPlaces {
   readonly cgroupPath: string;
 }
 
-/** Of the sandboxes of a server that is still there. */
+/** The leftovers of sandboxes of a running server. */
 export function sandboxLeftovers(server: ServerPlaces): Leftovers {
   return {
     processes: processesWith(server.path),
@@ -26,7 +26,7 @@ export function sandboxLeftovers(server: ServerPlaces): Leftovers {
   };
 }
 
-/** Of a server that is gone. A program that was making pipes for it ends by itself, and finds no folder to make them in. */
+/** The leftovers of an ended server. A program that was creating pipes for it finds no folder, and ends. */
 export function serverLeftovers(server: ServerPlaces): Leftovers {
   return {
     processes: processesWith(server.path).filter((line) => !/^\d+ mkfifo /.test(line)),

@@ -11,9 +11,9 @@ const ip = (...args: string[]): string => execFileSync("ip", args, { encoding: "
 export const HOST_SIDE = "203.0.113.1";
 export const OUTSIDE = "203.0.113.2";
 export const PORT = 8123;
-/** How long one waits for an answer that should come, on a machine that has much else to do. */
+/** How long to wait for an expected answer, on a busy machine. */
 export const PATIENCE_MS = 20_000;
-/** After so long without an answer there is none. */
+/** After this long without an answer there is none. */
 const NO_ANSWER_MS = 2_000;
 /** Addresses in the outside namespace that sandboxes may not reach; the host can. */
 export const FORBIDDEN = [
@@ -48,7 +48,7 @@ print("ready", flush=True)
 server.serve_forever()
 `;
 
-/** A namespace that plays the outside: a server at addresses of TEST-NET-3 and of private networks, one link away. */
+/** A namespace that acts as the outside: a server at addresses of TEST-NET-3 and of private networks, one link away. */
 export class OutsideWorld {
   readonly #forwarding = readFileSync(FORWARDING, "utf8");
   #server: ChildProcess | undefined;
@@ -64,7 +64,7 @@ export class OutsideWorld {
       ip("-n", NAMESPACE, "address", "add", `${address}/32`, "dev", "eth0");
       ip("route", "add", `${address}/32`, "via", OUTSIDE, "dev", LINK);
     }
-    // So that what comes to a sandbox from outside is not stopped for want of a way.
+    // So that traffic from outside to a sandbox does not fail for lack of a route.
     ip("-n", NAMESPACE, "route", "add", "10.213.0.0/16", "via", HOST_SIDE);
     const server = spawn("ip", ["netns", "exec", NAMESPACE, "python3", "-c", SERVER], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -73,7 +73,7 @@ export class OutsideWorld {
     await once(server.stdout, "data");
   }
 
-  /** What a connection from the outside hears. */
+  /** The output of a connection from the outside. */
   reach(address: string, port: number): string {
     const argv = ["netns", "exec", NAMESPACE, "python3", "-c", client(address, port)];
     return ip(...argv).trim();
@@ -89,7 +89,7 @@ export class OutsideWorld {
   }
 }
 
-/** A Python program that prints what it hears from a port, or the kind of failure. */
+/** A Python program that prints the output of a port, or the kind of failure. */
 export function client(address: string, port: number, patienceMs?: number): string {
   return clients([address], port, patienceMs);
 }
@@ -128,7 +128,7 @@ except OSError as error:
 `;
 }
 
-/** A Python program that answers on a port, for ever. */
+/** A Python program that answers on a port, forever. */
 export function listener(port: number, answer: string): string {
   return `
 import socket

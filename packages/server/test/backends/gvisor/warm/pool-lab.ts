@@ -31,15 +31,15 @@ interface Work {
   readonly fail: () => void;
 }
 
-/** A pool whose sandboxes are made when a test says so. */
+/** A pool whose sandboxes are created when a test says so. */
 export class PoolLab {
   readonly clock = new FakeClock();
   readonly made: TestSandbox[] = [];
   readonly problems: string[] = [];
   room: Room = "free";
-  /** Made by themselves, without waiting for the test. */
+  /** They are created without waiting for the test. */
   atOnce = true;
-  /** What is being made now. */
+  /** The creations in progress. */
   readonly work: Work[] = [];
   adoption: (sandbox: TestSandbox) => Promise<void> = async (sandbox) => void (sandbox.adopted += 1);
   readonly pool: WarmPool<TestSandbox>;
@@ -54,7 +54,7 @@ export class PoolLab {
     return this.pool.take({ ...this.#recipe(key), uncounted }, (sandbox) => this.adoption(sandbox), options);
   }
 
-  /** Time passes in small steps, with everything done that falls due. */
+  /** Lets time pass in small steps, and does everything that becomes due. */
   async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 100) {
       await settle();

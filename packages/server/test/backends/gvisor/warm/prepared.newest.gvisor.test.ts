@@ -9,7 +9,7 @@ import { SavedState, WarmLab } from "./warm-lab.ts";
 const TENANT = "key:1";
 
 describeGvisor("saved states that are loaded ahead of the need", (engine) => {
-  /** A state of a sandbox in which this was done, which somebody has asked for before. */
+  /** A saved state with this work done in it, which was requested before. */
   async function prepare(work: (handle: SandboxHandle) => Promise<unknown>, mode: "full" | "filesystem" = "full") {
     const lab = await WarmLab.open(engine);
     const handle = await lab.acquire();
@@ -23,7 +23,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     return { lab, handle, state, take, loaded };
   }
 
-  test("nothing is loaded for the first request; from the second on, it is loaded for the next", async () => {
+  test("nothing is preloaded for the first request; from the second on, the next one is", async () => {
     const { lab, state, take, loaded } = await prepare((handle) => run(handle, bash("echo kept > /workspace/file")));
     expect(await take()).toBeUndefined();
     await lab.untilReady(1);
@@ -51,7 +51,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     await take();
     await take();
     await loaded();
-    // What was saved goes on, and comes so far that one that ran since would be seen to have run.
+    // The saved count grows far enough to show if the preloaded copy had run meanwhile.
     await countAbove(original, file, (await countAbove(original, file, 0)) + 80);
     const handle = (await take())!;
     const found = Number((await run(handle, bash(`cat ${file}`))).stdout);
@@ -61,7 +61,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     await countAbove(handle, file, found);
   });
 
-  test("two that are given out differ in what must differ", async () => {
+  test("two preloaded sandboxes differ in everything that must be unique", async () => {
     const { lab, state, take, loaded } = await prepare((handle) => run(handle, bash("true")));
     await take();
     await take();
@@ -74,7 +74,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     expect(new Set(texts.join(" ").trim().split(/\s+/)).size).toBe(6);
   });
 
-  test("nobody gets what was loaded because of another", async () => {
+  test("nobody gets a state that was preloaded for another caller", async () => {
     const { lab, take, loaded } = await prepare((handle) => run(handle, bash("true")));
     await take();
     await take();
@@ -85,7 +85,7 @@ describeGvisor("saved states that are loaded ahead of the need", (engine) => {
     expect(await take()).toBeDefined();
   });
 
-  test("files alone are loaded ahead too", async () => {
+  test("snapshots of files are preloaded too", async () => {
     const write = bash("mkdir -p /workspace/deep && echo kept > /workspace/deep/file");
     const { take, loaded } = await prepare((handle) => run(handle, write), "filesystem");
     await take();

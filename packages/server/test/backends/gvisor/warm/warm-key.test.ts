@@ -10,7 +10,7 @@ function key(spec: Partial<SandboxSpec>, tenant?: string, sandboxId = "a"): stri
   return warmKey(tenant === undefined ? request : { ...request, tenant }, defaults);
 }
 
-test("a request without settings of its own may get any sandbox, under any name and with any variables", () => {
+test("a request with default settings may get any sandbox, with any name and variables", () => {
   const plain = key({});
   expect(plain).toBeDefined();
   expect(key({}, "key:1")).toBe(plain);
@@ -32,7 +32,7 @@ test.each([
   expect(key(spec)).toBeUndefined();
 });
 
-test("a sandbox that begins with a saved state is kept for those who ask for that state", () => {
+test("a sandbox with a saved state is kept for requests for that state", () => {
   const request = (tenant?: string, more: Partial<SandboxSpec> = {}) => ({
     sandboxId: "a",
     spec: { env: {}, resources: {}, network: "none" as const, ...more },
@@ -49,6 +49,6 @@ test("a sandbox that begins with a saved state is kept for those who ask for tha
   expect(key({})?.startsWith(stateKeyStart("s1"))).toBe(false);
 });
 
-test("nobody can write a key that is another's", () => {
+test("nobody can forge the key of another caller", () => {
   expect(key({ image: 'x",null]' }, "key:1")).not.toBe(key({ image: "x" }, "key:1"));
 });

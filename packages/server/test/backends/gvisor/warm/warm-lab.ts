@@ -21,7 +21,7 @@ import { NOTHING, sandboxLeftovers } from "../support/leftovers.ts";
 import { openGvisor, type OpenedBackend } from "../support/open-backend.ts";
 import { warmOptions } from "../support/warm-options.ts";
 
-/** What a store would keep of a sandbox. */
+/** The stored form of a sandbox. */
 export class SavedState implements PreparedState {
   readonly id = randomUUID();
   readonly sizeBytes: number;
@@ -47,7 +47,7 @@ export class SavedState implements PreparedState {
   }
 }
 
-/** A backend for one test. At its end nothing may be left of its sandboxes, whether somebody had them or not. */
+/** A backend for one test. At its end nothing may be left of its sandboxes, used or unused. */
 export class WarmLab {
   readonly #opened: OpenedBackend;
 
@@ -78,7 +78,7 @@ export class WarmLab {
     return this.backend.warm!;
   }
 
-  /** So many, and none that is still on its way. */
+  /** This many are ready, and none is being created. */
   untilReady(count: number): Promise<void> {
     const { preparing, ready } = this.figures;
     const what = `${count} that are ready, not ${ready} and ${preparing} on their way`;
@@ -93,7 +93,7 @@ export class WarmLab {
     return this.take({ ...newRequest(spec), ...(tenant === undefined ? {} : { tenant }) });
   }
 
-  /** One that was started ahead. */
+  /** A sandbox from the pool. */
   async warm(spec: Partial<SandboxSpec> = {}, tenant?: string): Promise<SandboxHandle> {
     await (await this.acquire(spec, tenant)).destroy();
     await this.untilReady(1);
@@ -103,7 +103,7 @@ export class WarmLab {
     return handle;
   }
 
-  /** A copy of a sandbox, which goes on. */
+  /** A copy of a sandbox, which keeps running. */
   async restore(handle: SandboxHandle, spec: Partial<SandboxSpec>): Promise<SandboxHandle> {
     const folder = await mkdtemp(join(tmpdir(), "sandboxer-warm-test-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -2,15 +2,15 @@ import { describe, expect, test } from "vitest";
 import { allot } from "../../../../src/backends/gvisor/warm/allot.ts";
 import { PoolLab, settle } from "./pool-lab.ts";
 
-describe("how many are kept", () => {
-  test("nothing is made and nothing runs before the first request", async () => {
+describe("the size of the pool", () => {
+  test("nothing is created and nothing runs before the first request", async () => {
     const lab = new PoolLab();
     await lab.pass(120_000);
     expect(lab.made).toEqual([]);
     expect(lab.pool.figures).toMatchObject({ ready: 0, preparing: 0, handedOut: 0, missed: 0 });
   });
 
-  test("as many as were asked for in the last minute", async () => {
+  test("is the number of requests in the last minute", async () => {
     const lab = new PoolLab();
     expect(await lab.take()).toBeUndefined();
     expect(await lab.take()).toBeUndefined();
@@ -18,7 +18,7 @@ describe("how many are kept", () => {
     expect(lab.pool.figures).toMatchObject({ ready: 2, missed: 2 });
   });
 
-  test("never more than the limit, of all keys together", async () => {
+  test("never exceeds the limit, for all keys together", async () => {
     const lab = new PoolLab(3);
     for (let count = 0; count < 5; count++) await lab.take("one");
     await lab.take("other");
@@ -26,7 +26,7 @@ describe("how many are kept", () => {
     expect(lab.living.map(({ key }) => key).toSorted()).toEqual(["one", "one", "other"]);
   });
 
-  test("a key that is asked for takes the place of one that has more than its share", async () => {
+  test("a requested key takes a place from a key that has more than its share", async () => {
     const lab = new PoolLab(2);
     await lab.take("one");
     await lab.take("one");
@@ -38,7 +38,7 @@ describe("how many are kept", () => {
     expect(lab.pool.figures.expired).toBe(1);
   });
 
-  test("none a minute after the last request, and nothing runs any more", async () => {
+  test("is zero a minute after the last request, and nothing runs any more", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.pass(50_000);
@@ -50,7 +50,7 @@ describe("how many are kept", () => {
     expect(lab.made).toHaveLength(1);
   });
 
-  test("none for a request that may be the only one; one when there is a second", async () => {
+  test("is zero for a request that may be the only one, and one after a second request", async () => {
     const lab = new PoolLab();
     await lab.take("state", 1);
     await lab.pass(30_000);
@@ -58,19 +58,19 @@ describe("how many are kept", () => {
     await lab.take("state", 1);
     await lab.pass(3_000);
     expect(lab.pool.figures.ready).toBe(1);
-    // The first one is forgotten, and the second has become the one that does not count.
+    // The first request is forgotten, and the second has become the uncounted one.
     await lab.pass(40_000);
     expect(lab.living).toEqual([]);
   });
 
-  test("none where the limit is 0", async () => {
+  test("is zero if the limit is 0", async () => {
     const lab = new PoolLab(0);
     expect(await lab.take()).toBeUndefined();
     await lab.pass(3_000);
     expect(lab.made).toEqual([]);
   });
 
-  test("places go round in turns", () => {
+  test("places are distributed in turns", () => {
     expect(allot([5, 1, 3], 4)).toEqual([2, 1, 1]);
     expect(allot([1, 1], 9)).toEqual([1, 1]);
     expect(allot([], 3)).toEqual([]);
@@ -79,7 +79,7 @@ describe("how many are kept", () => {
 });
 
 describe("the requests that get one", () => {
-  test("one goes to one who asks, and never to another", async () => {
+  test("one sandbox goes to one caller, and never to another", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.take();
@@ -93,7 +93,7 @@ describe("the requests that get one", () => {
     expect([first?.destroyed, second?.destroyed]).toEqual([false, false]);
   });
 
-  test("nobody gets what was made for another key", async () => {
+  test("nobody gets a sandbox that was created for another key", async () => {
     const lab = new PoolLab();
     await lab.take("mine");
     await lab.pass(3_000);
@@ -101,7 +101,7 @@ describe("the requests that get one", () => {
     expect((await lab.take("mine"))?.key).toBe("mine");
   });
 
-  test("a request waits a while for one that is being made, and not after its client disconnected", async () => {
+  test("a request waits a while for a sandbox that is being created, unless its client disconnects", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;
     await lab.take();
@@ -113,7 +113,7 @@ describe("the requests that get one", () => {
     expect(await leaving).toBeUndefined();
     lab.work[0]?.done();
     await lab.pass(1_000);
-    // It was to be theirs, so nobody else gets it.
+    // It was created for that caller, so nobody else gets it.
     expect(lab.made.map(({ destroyed }) => destroyed)).toEqual([true]);
     const waiting = lab.take();
     await lab.pass(15_000);
@@ -123,7 +123,7 @@ describe("the requests that get one", () => {
     expect(lab.made.map(({ destroyed }) => destroyed)).toEqual([true, true]);
   });
 
-  test("a request that comes while one is being made gets that, and it is made in a hurry", async () => {
+  test("a request during a creation gets that sandbox, which is then created with high priority", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;
     await lab.take();
@@ -133,13 +133,13 @@ describe("the requests that get one", () => {
     const taking = lab.take();
     await settle();
     expect(work?.hurried()).toBe(true);
-    // The next one finds none: that one is taken.
+    // The next request finds none: that one is taken.
     expect(await lab.take()).toBeUndefined();
     work?.done();
     expect(await taking).toBe(lab.made[0]);
   });
 
-  test("a request that waits for one that cannot be made gets none", async () => {
+  test("a request that waits for a failing creation gets none", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;
     await lab.take();
@@ -151,7 +151,7 @@ describe("the requests that get one", () => {
     expect(lab.pool.figures).toMatchObject({ handedOut: 0, missed: 2, failed: 1 });
   });
 
-  test("a useless one is ended, and counts as none", async () => {
+  test("an unusable sandbox is ended, and does not count", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.pass(3_000);
@@ -164,7 +164,7 @@ describe("the requests that get one", () => {
     expect(lab.pool.figures).toMatchObject({ handedOut: 0, missed: 2, failed: 1 });
   });
 
-  test("one on its way to a client that disconnected is ended, and nothing has failed", async () => {
+  test("a sandbox for a client that disconnected is ended, and nothing has failed", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.pass(3_000);
@@ -188,8 +188,8 @@ describe("the requests that get one", () => {
   });
 });
 
-describe("when none are made", () => {
-  test("while the machine has enough to do; those that are there stay", async () => {
+describe("no sandboxes are created", () => {
+  test("while the machine is busy; existing ones stay", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.pass(3_000);
@@ -203,7 +203,7 @@ describe("when none are made", () => {
     expect(lab.made).toHaveLength(4);
   });
 
-  test("while memory is short, and those that are there are ended", async () => {
+  test("while memory is short, and existing ones are ended", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.pass(3_000);
@@ -213,7 +213,7 @@ describe("when none are made", () => {
     expect(lab.made).toHaveLength(1);
   });
 
-  test("for a minute after one could not be made", async () => {
+  test("for a minute after a failed creation", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;
     await lab.take();
@@ -229,7 +229,7 @@ describe("when none are made", () => {
     expect(lab.work).toHaveLength(1);
   });
 
-  test("of a state that was removed, also what was being made of it", async () => {
+  test("for a removed state, and a creation in progress is discarded", async () => {
     const lab = new PoolLab();
     await lab.take("state");
     await lab.take("other");
@@ -243,7 +243,7 @@ describe("when none are made", () => {
     expect(lab.living.map(({ key }) => key)).toEqual(["other"]);
   });
 
-  test("after the end; what is nearly made then is finished in a hurry, and ended", async () => {
+  test("after the end; a nearly finished creation is completed with high priority, and ended", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;
     await lab.take();
@@ -257,7 +257,7 @@ describe("when none are made", () => {
     expect(lab.problems).toEqual([]);
   });
 
-  test("after the end; what takes longer to be made then is called off", async () => {
+  test("after the end; a longer creation is cancelled", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.take();

@@ -20,7 +20,7 @@ function noneReady(): WarmSandboxes {
 
 const state = (sizeBytes: number) => ({ id: "state", sizeBytes, load: () => Promise.reject(new Error("Not loaded.")) });
 
-test("a state that is too large for this machine is not asked for, so none is made and nobody waits for one", async () => {
+test("a state that is too large for this machine is not preloaded, and nobody waits for it", async () => {
   const warm = noneReady();
   const request: AcquireRequest = { ...newRequest(), tenant: "somebody" };
   await warm.takePrepared(request, state(1), {});
@@ -30,7 +30,7 @@ test("a state that is too large for this machine is not asked for, so none is ma
   await warm.close();
 });
 
-test("sandboxes that the server needs for itself take nothing from users, and do not count", async () => {
+test("sandboxes for the server itself take nothing from users, and do not count", async () => {
   const warm = noneReady();
   const request: AcquireRequest = { ...newRequest(), tenant: "somebody" };
   await warm.take(request, {});
@@ -41,7 +41,7 @@ test("sandboxes that the server needs for itself take nothing from users, and do
   await warm.close();
 });
 
-/** A server that may have ten sandboxes, and has so many of other backends. */
+/** A server with a limit of ten sandboxes, and this many on other backends. */
 function openPool() {
   const clock = new FakeClock();
   const made: { destroyed: boolean }[] = [];
@@ -82,7 +82,7 @@ function openPool() {
   return { warm, server, made, ending, pass };
 }
 
-test("sandboxes of other backends count: nothing is made when they have taken all places", async () => {
+test("sandboxes of other backends count: nothing is created when they take all places", async () => {
   const { warm, server, pass, ending } = openPool();
   server.sandboxes = 8;
   for (let count = 0; count < 4; count++) await warm.take(newRequest(), {});
@@ -95,7 +95,7 @@ test("sandboxes of other backends count: nothing is made when they have taken al
   await warm.close();
 });
 
-test("a ready one ends before another is made in its place, and stays where there is room", async () => {
+test("a ready one ends before another is created in its place, and stays if there is room", async () => {
   const { warm, server, made, pass, ending } = openPool();
   for (let count = 0; count < 4; count++) await warm.take(newRequest(), {});
   await pass(5_000);

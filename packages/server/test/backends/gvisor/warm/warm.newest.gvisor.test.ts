@@ -20,7 +20,7 @@ describeGvisor("sandboxes that are started ahead of the need", (engine) => {
     await Promise.all([handle.destroy(), other.destroy()]);
   });
 
-  test("it differs in nothing from one that was started when it was asked for", async () => {
+  test("it does not differ from a sandbox that was started on request", async () => {
     const lab = await WarmLab.open(engine);
     const facts = python(`
 import os, resource
@@ -38,7 +38,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     await Promise.all([fresh.destroy(), taken.destroy(), withLimits.destroy()]);
   });
 
-  test("two that are given out have nothing in common", async () => {
+  test("two pooled sandboxes have nothing in common", async () => {
     const lab = await WarmLab.open(engine);
     await lab.acquire();
     const first = await lab.warm();
@@ -51,7 +51,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     await Promise.all([first.destroy(), second.destroy()]);
   });
 
-  test("its limits hold, and it is saved and restored like any other", async () => {
+  test("its limits are enforced, and it is saved and restored like any other", async () => {
     const lab = await WarmLab.open(engine);
     const spec = { resources: { memoryBytes: 128 * MIB } };
     const handle = await lab.warm(spec, "key:1");
@@ -75,7 +75,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     const before = lab.figures;
     await (await lab.acquire(spec, "key:2")).destroy();
     expect(lab.figures).toMatchObject({ handedOut: before.handedOut, missed: before.missed + 1 });
-    // Without a name nothing is kept, nor given.
+    // Without a name nothing is kept for or given to anyone.
     await (await lab.acquire(spec)).destroy();
     expect(lab.figures).toMatchObject({ handedOut: before.handedOut, missed: before.missed + 1 });
     await (await lab.acquire(spec, "key:1")).destroy();

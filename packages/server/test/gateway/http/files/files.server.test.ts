@@ -35,7 +35,7 @@ test("folders are made, renamed and listed by name", async () => {
   expect(await box.names("/workspace/a")).toEqual(["b", "y"]);
 });
 
-test("failures inside are reported as what they are", async () => {
+test("failures inside have errors of their own", async () => {
   const box = await FilesClient.create(await startTestServer());
   const failures = [
     ["GET", "/files?path=/workspace/absent", 404, "file_not_found"],

@@ -9,7 +9,7 @@ import { FilesClient, readTar, tarOf, type TarEntry } from "./support.ts";
 const LONG = `${"long-name/".repeat(20)}${"x".repeat(150)}.txt`;
 const WHEN = new Date("2020-02-03T04:05:06Z");
 
-test("a tree comes back as it went: files, folders, links, modes, times and long names", async () => {
+test("a tree is downloaded as it was uploaded: files, folders, links, modes, times and long names", async () => {
   const box = await FilesClient.create(await startTestServer());
   const content = randomBytes(700_000);
   const entries: TarEntry[] = [
@@ -161,7 +161,7 @@ test("a file that changes while it is read is cut or padded, and the tar stays v
   expect(back.map(({ content }) => content.toString())).toEqual(["12345", "1\0\0\0\0"]);
 });
 
-test("a client that goes away in the middle of a download leaves nothing open", async () => {
+test("a client that disconnects in the middle of a download leaves nothing open", async () => {
   const server = await startTestServer();
   const box = await FilesClient.create(server);
   await box.write("/workspace/big", randomBytes(20_000_000));

@@ -11,7 +11,7 @@ function attach(box: SandboxClient, processId: string, query = "", options: Proc
   return new ProcessSocket(`${box.url}/processes/${processId}/attach${query}`, options);
 }
 
-test("brings output with its stream and offset, takes stdin, and says how it ended", async () => {
+test("delivers output with its stream and offset, accepts stdin, and reports the exit", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const { id, pid } = await box.spawn({ shell: "echo ready; read x; echo got $x >&2; exit 5" });
   const socket = attach(box, id);
@@ -74,7 +74,7 @@ test("output that was not acknowledged is sent again on request, and no byte is 
   expect(Buffer.concat(seen).toString("utf8")).toBe(expected);
 });
 
-test("a new client takes over, and the old client gets a message", async () => {
+test("a new client replaces the old one, which gets a message", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const { id } = await box.spawn({ shell: ticking });
   const first = attach(box, id);

@@ -29,7 +29,7 @@ test("output that is no text is answered in base64, each stream for itself", asy
   expect(coloured).toMatchObject({ stdout_encoding: "utf8", stdout: "\u001b[1mbold\u001b[0m\u0007" });
 });
 
-test("a request that names an encoding has it, also where that loses bytes", async () => {
+test("a requested encoding is used, even if it loses bytes", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const inText = await box.call<ExecResult>("POST", "/exec?encoding=utf8", { shell: "printf '\\xffa\\x00'" });
   expect(inText.body).toMatchObject({ stdout_encoding: "utf8", stdout: "\ufffda\u0000" });
@@ -43,7 +43,7 @@ test("text that is cut in the middle of a character stays text", async () => {
   expect(cut).toMatchObject({ stdout_encoding: "utf8", stdout: "a\ufffd", truncated: true });
 });
 
-test("large output comes complete: text with its characters, and control characters without their cost in JSON", async () => {
+test("large output arrives completely: text with its characters, and control characters without their cost in JSON", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const text = await box.exec({ shell: "yes 'grüße \"1\"' | head -c 600000" });
   const line = 'grüße "1"\n';
@@ -63,7 +63,7 @@ test("large output comes complete: text with its characters, and control charact
   expect(decoded(answer).equals(Buffer.alloc(600_000))).toBe(true);
 });
 
-test("answers together hold no more than the budget and one of them, and all come", async () => {
+test("all responses together hold no more than the budget plus one of them, and all complete", async () => {
   const server = await startTestServer(BUDGET);
   const boxes = await Promise.all(Array.from({ length: 8 }, () => SandboxClient.create(server)));
   let most = 0;
@@ -89,7 +89,7 @@ async function fillBudget(server: TestServer, signal: AbortSignal): Promise<Sand
   return box;
 }
 
-test("a program beyond the budget waits, small answers do not, and clients that go away free what they held", async () => {
+test("a program beyond the budget waits, small responses do not, and disconnected clients free their memory", async () => {
   const server = await startTestServer(BUDGET);
   const gone = new AbortController();
   const box = await fillBudget(server, gone.signal);

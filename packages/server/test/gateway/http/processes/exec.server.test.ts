@@ -48,7 +48,7 @@ test("a backend whose programs run as one user refuses another", async () => {
   await expect(SandboxClient.create(server, { user: "root" })).rejects.toThrow("not_supported");
 });
 
-test("code that is too long for an argument goes through a file, which is removed afterwards", async () => {
+test("code that is too long for an argument is passed in a file, which is removed afterwards", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server);
   const code = `# ${"x".repeat(200_000)}\nprint("ran")`;
@@ -70,7 +70,7 @@ test("a line for the shell runs where there is no bash", async () => {
   expect(await box.processes()).toMatchObject([{ command: ["/bin/sh", "-c", "echo plain"] }]);
 });
 
-test("a program that cannot be started gives an error, and nothing is left", async () => {
+test("a program that cannot be started is an error, and nothing is left", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const failures = [
     [{ command: ["no-such-program"] }, 404, "file_not_found"],
@@ -101,7 +101,7 @@ test("several run at once, beside an execution of the WebSocket protocol", async
   expect(await client.until("EXECUTION_DONE")).toEqual(["out:ws\n", "EXECUTION_DONE"]);
 });
 
-test("after its time a process is asked to end", async () => {
+test("a process that timed out is asked to end", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const asked = await box.exec({ shell: "echo begun; sleep 300", timeout: 0.05 });
   expect(asked).toMatchObject({ exit_code: null, signal: "SIGTERM", stdout: "begun\n", timed_out: true });
@@ -109,7 +109,7 @@ test("after its time a process is asked to end", async () => {
   expect(inTime).toMatchObject({ exit_code: 0, timed_out: false });
 });
 
-test("more output than asked for is read and dropped", async () => {
+test("output beyond the requested limit is read and dropped", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const cut = await box.exec({ shell: "yes 0123456 | head -c 3000000; echo end >&2", max_output_bytes: 10 });
   expect(cut).toMatchObject({ exit_code: 0, stdout: "0123456\n01", stderr: "", truncated: true });
@@ -117,13 +117,13 @@ test("more output than asked for is read and dropped", async () => {
   expect([whole.stdout.length, whole.truncated]).toEqual([3_000_000, false]);
 });
 
-test("bytes that are not text come complete, in base64", async () => {
+test("bytes that are not text are complete, in base64", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const answer = await box.call<{ stdout: string }>("POST", "/exec?encoding=base64", { shell: "printf '\\xff\\x00a'" });
   expect([...Buffer.from(answer.body.stdout, "base64")]).toEqual([0xff, 0, 0x61]);
 });
 
-test("streamed, each line says what it is and where it ends", async () => {
+test("streamed, each line has its type and its end offset", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const response = await box.stream({ shell: "echo one; read x; echo $x >&2; exit 4" });
   expect(response.headers.get("content-type")).toBe("application/x-ndjson");
@@ -139,7 +139,7 @@ test("streamed, each line says what it is and where it ends", async () => {
   ]);
 });
 
-test("a client that goes away leaves the process running, unless it said otherwise", async () => {
+test("a client that disconnects leaves the process running, by default", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const leave = async (body: object): Promise<string> => {
     const gone = new AbortController();
@@ -157,7 +157,7 @@ test("a client that goes away leaves the process running, unless it said otherwi
   expect(text(await box.output(kept, "?follow=true&offset=0"))).toBe("before\nafter\n");
 });
 
-test("a terminal has a size, which can be changed, and types what it is sent", async () => {
+test("a terminal has a size, which can be changed, and accepts input", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const { id, pty } = await box.spawn({ shell: "stty size; read x; stty size", pty: { rows: 24, columns: 80 } });
   expect(pty).toBe(true);

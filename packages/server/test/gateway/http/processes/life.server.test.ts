@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../../../../../test/kit/temporary-folder.ts"
 import { startTestServer } from "../../../../../../test/kit/server/test-server.ts";
 import { SandboxClient, text } from "./support.ts";
 
-test("lists what was started, says what each is, and drops what is not wanted", async () => {
+test("started processes are listed, described and dropped", async () => {
   const box = await SandboxClient.create(await startTestServer());
   expect(await box.processes()).toEqual([]);
   const first = await box.spawn({ command: ["sleep", "300"] });
@@ -83,7 +83,7 @@ test("output is read from an offset, and acknowledged only when the reader says 
   expect(await box.stdin(id, "x".repeat(60_000_000))).toBe(409);
 });
 
-test("stdin is taken as it comes, however much it is", async () => {
+test("stdin of any size is streamed", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const { id } = await box.spawn({ shell: "cat" });
   const following = box.output(id, "?follow=true");
@@ -113,7 +113,7 @@ test("a running process keeps its sandbox from being idle, and its end makes it 
   await eventually("it is gone", () => sandbox.state === "gone");
 });
 
-test("a sandbox that is saved when its client goes away waits for its processes", async () => {
+test("a sandbox that is saved on disconnect waits for its processes", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create({ enable_checkpoint: true, on_disconnect: "checkpoint" });
   const box = new SandboxClient(server, id);
@@ -128,7 +128,7 @@ test("a sandbox that is saved when its client goes away waits for its processes"
   expect(text(await box.output(process.id))).toBe("done\n");
 });
 
-test("only so many that have ended are remembered, and those that wait to be read are not dropped", async () => {
+test("a limited number of ended processes is remembered, and unread ones are not dropped", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const unread = await box.spawn({ shell: "echo keep me" });
   for (let round = 0; round < 8; round += 1) {
@@ -140,7 +140,7 @@ test("only so many that have ended are remembered, and those that wait to be rea
   expect(text(await box.output(unread.id))).toBe("keep me\n");
 });
 
-test("calls for a sandbox that is not here say where it is, and an old epoch is refused", async () => {
+test("calls for a sandbox on another server name its location, and an old epoch is refused", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const stale = await box.call("POST", "/exec", { shell: "true" }, { "if-sandbox-epoch": "7" });
   expect([stale.status, stale.body.error.code]).toEqual([412, "stale_epoch"]);
@@ -149,7 +149,7 @@ test("calls for a sandbox that is not here say where it is, and an old epoch is 
   expect([stored.status, stored.body.error.details["state"]]).toEqual([409, "stored"]);
 });
 
-test("a key that may only read sees the output, and takes it from nobody", async () => {
+test("a key with the scope read sees the output, and interrupts no reader", async () => {
   const file = new KeyFile(await temporaryFolder());
   const [reader, user] = [
     await file.create({ name: "reader", scope: "read" }),
@@ -182,7 +182,7 @@ test("a key that may only read sees the output, and takes it from nobody", async
   expect((await call(reader.text, "GET", `${output}?offset=1&acknowledge=true`)).status).toBe(403);
 });
 
-test("the end of a process that comes with its start counts, once", async () => {
+test("the end of a process that arrives with its start counts, once", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server);
   const { handle, unsaved } = await server.live(box.id);
@@ -190,7 +190,7 @@ test("the end of a process that comes with its start counts, once", async () => 
   handle.exec = async (command, options) => {
     const process = await exec(command, options);
     await process.exited;
-    // Who asks for the list meanwhile hears of it first.
+    // A caller that lists processes meanwhile sees it first.
     await box.processes();
     return process;
   };

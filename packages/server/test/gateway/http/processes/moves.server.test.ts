@@ -23,7 +23,7 @@ async function resume(box: SandboxClient): Promise<void> {
 
 const KEY = { "idempotency-key": "the-key" };
 
-test("the same key runs once, here, after a handoff and after a restore, and gives the same answer", async () => {
+test("the same key runs once, here, after a handoff and after a restore, with the same response", async () => {
   const { here, there } = await two();
   const request = { shell: "echo x >> /workspace/runs; cat /workspace/runs; echo err >&2; exit 7" };
   const first = await here.exec(request, KEY);
@@ -48,7 +48,7 @@ test("the same key runs once, here, after a handoff and after a restore, and giv
   expect((await here.exec({ shell: "true" }, { "idempotency-key": "another" })).process_id).not.toBe(first.process_id);
 });
 
-test("a retry has all of an output of moderate size, and says so when the beginning of a large one was dropped", async () => {
+test("a retry has all output of moderate size, and reports a dropped beginning of large output", async () => {
   const { here, there } = await two();
   const moderate = { shell: "yes 0123456 | head -c 700000" };
   const large = { shell: "yes 0123456 | head -c 3000000" };
@@ -75,7 +75,7 @@ test("a retry of an exec that is still running finds it, also elsewhere", async 
   expect(await again).toMatchObject({ exit_code: 0, stdout: "begun\n", process_id: body.error.details["process_id"] });
 });
 
-test("an exec whose sandbox is saved right behind its start says which process it has started", async () => {
+test("an exec whose sandbox is saved right after its start names the started process", async () => {
   const { a, here, there } = await two();
   const { queue } = await a.live(here.id);
   const gate = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ test("an exec whose sandbox is saved right behind its start says which process i
   expect(await again).toMatchObject({ exit_code: 0, stdout: "begun\n" });
 });
 
-test("a ticking process crosses a handoff and no byte is missing or comes twice", async () => {
+test("a ticking process survives a handoff, and no byte is missing or repeated", async () => {
   const { here, there } = await two();
   const { id } = await here.spawn({ shell: ticking });
   const seen: Buffer[] = [];
@@ -122,7 +122,7 @@ test("a ticking process crosses a handoff and no byte is missing or comes twice"
   expect(ticks).toEqual(ticks.map((_, index) => `tick ${index + 1}`));
 });
 
-test("stdin continues where it was taken: no line is lost or repeated", async () => {
+test("stdin continues where it was accepted: no line is lost or repeated", async () => {
   const { here, there } = await two();
   const { id } = await here.spawn({ shell: "while read x; do echo got $x; done" });
   const input = Buffer.from(Array.from({ length: 3000 }, (_, index) => `${index}\n`).join(""));
@@ -148,7 +148,7 @@ test("stdin continues where it was taken: no line is lost or repeated", async ()
   expect(answers).toBe(input.toString("utf8").replaceAll(/^(?=.)/gm, "got "));
 });
 
-test("a streamed exec says that it moves, and its output continues there", async () => {
+test("a streamed exec reports the move, and its output continues there", async () => {
   const { here, there } = await two();
   const all = lines(await here.stream({ shell: "echo one; read x; echo two" }));
   const started = (await all.next()).value;
@@ -161,7 +161,7 @@ test("a streamed exec says that it moves, and its output continues there", async
   expect(text(await there.output(started.process_id, "?follow=true&offset=4"))).toBe("two\n");
 });
 
-test("attaching during a save waits for it, and says where the sandbox is then", async () => {
+test("attaching during a save waits for it, and then names the location of the sandbox", async () => {
   const { a, here } = await two();
   const { id } = await here.spawn({ shell: ticking });
   const held = Promise.withResolvers<void>();
@@ -214,7 +214,7 @@ test("without the handoff flag a sandbox stays where a process runs, unless that
   expect(await there.processes()).toMatchObject([{ state: "running", detached: true }]);
 });
 
-test("a snapshot disturbs no reader, and a copy continues from what was not acknowledged", async () => {
+test("a snapshot disturbs no reader, and a copy continues with unacknowledged output", async () => {
   const { a, here } = await two();
   const { id } = await here.spawn({ shell: ticking });
   const socket = new ProcessSocket(`${here.url}/processes/${id}/attach`, { acknowledge: false });

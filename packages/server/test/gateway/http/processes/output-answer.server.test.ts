@@ -29,7 +29,7 @@ async function answerOf(options: { isWanted: () => boolean; signal?: AbortSignal
   return { budget, body };
 }
 
-test("a client that takes none of its answer is cut off when others wait for the memory", async () => {
+test("a client that reads none of its response is cut off when others wait for the memory", async () => {
   let isWanted = false;
   let looks = 0;
   const { budget, body } = await answerOf({ isWanted: () => (looks++, isWanted) });
@@ -42,7 +42,7 @@ test("a client that takes none of its answer is cut off when others wait for the
   expect(budget.heldBytes).toBe(0);
 });
 
-test("memory is given back while the answer is taken", async () => {
+test("memory is released while the response is read", async () => {
   const { budget, body } = await answerOf({ isWanted: () => false });
   let text = "";
   const held: number[] = [];
@@ -55,13 +55,13 @@ test("memory is given back while the answer is taken", async () => {
   expect(budget.heldBytes).toBe(0);
 });
 
-test("an answer whose client has left before it begins holds nothing", async () => {
+test("a response whose client disconnected before it begins holds nothing", async () => {
   const { budget, body } = await answerOf({ isWanted: () => false, signal: AbortSignal.abort() });
   if (!body.closed) await once(body, "close");
   expect(budget.heldBytes).toBe(0);
 });
 
-test("output of single bytes costs as much memory as it is long", async () => {
+test("output of single bytes uses memory for its length only", async () => {
   const budget = new OutputBudget(1024 * KIB);
   const stream = new CollectedStream(budget.open(), 0);
   for (let n = 0; n < 1000; n++) await stream.append(Buffer.from([65 + (n % 26)]), never);

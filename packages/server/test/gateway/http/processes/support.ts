@@ -43,7 +43,7 @@ export class SandboxClient {
     return (await this.call<{ items: ProcessRecord[] }>("GET", "/processes")).body.items;
   }
 
-  /** What is there, or with `follow` everything to the end. */
+  /** The buffered output, or with `follow` everything to the end. */
   async output(processId: string, query = ""): Promise<ExecLine[]> {
     return Array.fromAsync(lines(await fetch(`${this.url}/processes/${processId}/output${query}`)));
   }

@@ -52,7 +52,7 @@ async function attached(server: TestServer, id: string, options = {}): Promise<R
 }
 
 describe("a drain while the store is away", () => {
-  test("holds the sandboxes and saves them when the store is back", async () => {
+  test("keeps the sandboxes and saves them when the store is back", async () => {
     const { server, way, next, dataFolder } = await machine({ drainTimeoutMs: LONG_MS });
     const { client, id } = await server.create(DURABLE);
     await write(client, "new");
@@ -82,7 +82,7 @@ describe("a drain while the store is away", () => {
     expect(client.output + again.output).toBe(lines);
   });
 
-  test("leaves a complete image on the machine when the store stays away, and the next server publishes it", async () => {
+  test("leaves a complete image on the machine if the store stays unavailable, and the next server publishes it", async () => {
     const { server, way, next, dataFolder } = await machine({ drainTimeoutMs: SHORT_MS });
     const { client, id } = await server.create(DURABLE);
     await write(client, "new");
@@ -112,7 +112,7 @@ describe("a drain while the store is away", () => {
     expect(await contentOf(await attached(after, id))).toBe("new");
   });
 
-  test("an attach that comes before the publication waits for it", async () => {
+  test("an attach before the publication waits for it", async () => {
     const { server, way, next } = await machine({ drainTimeoutMs: SHORT_MS });
     const { client, id } = await server.create(DURABLE);
     await write(client, "old");
@@ -125,7 +125,7 @@ describe("a drain while the store is away", () => {
     expect(await contentOf(await attached(after, id))).toBe("new");
   });
 
-  test("a server that lives beside the one that ended publishes it on demand", async () => {
+  test("another live server of the machine publishes it on demand", async () => {
     const { server, way, next } = await machine({ drainTimeoutMs: SHORT_MS });
     const neighbour = await next();
     const { client, id } = await server.create(DURABLE);
@@ -205,14 +205,14 @@ describe("a server that has lost its lease while it waited", () => {
     return { ...first, second, id, drained };
   }
 
-  test("publishes all the same if nobody has taken the sandbox up", async () => {
+  test("publishes anyway if nobody has claimed the sandbox", async () => {
     const { way, second, id, drained } = await overtaken(LONG_MS);
     way.away = false;
     expect(await drained).toEqual([]);
     expect(await contentOf(await attached(second, id))).toBe("new");
   });
 
-  test("never publishes over what somebody else has made of the sandbox", async () => {
+  test("never publishes over a newer state of another owner", async () => {
     const { server, way, second, id, drained, next, dataFolder } = await overtaken(LONG_MS);
     const client = await attached(second, id);
     expect(await contentOf(client)).toBe("old");
@@ -262,7 +262,7 @@ describe("a server that has lost its lease while it waited", () => {
   });
 });
 
-test("a store that never answers holds up neither the end nor what is kept", async () => {
+test("a store that never answers delays neither the end nor the kept state", async () => {
   let silent = false;
   const forever = new Promise<never>(() => {});
   const wrapStore = (store: ObjectStore): ObjectStore =>
@@ -288,7 +288,7 @@ test("a store that never answers holds up neither the end nor what is kept", asy
   expect(await contentOf(await attached(await next(), id))).toBe("new");
 });
 
-test("a publication whose answer is lost is found to have arrived", async () => {
+test("a publication whose answer was lost is recognized", async () => {
   let silent = false;
   // The head that gives the sandbox up is written; nothing is heard from then on.
   const wrapStore = (store: ObjectStore): ObjectStore =>

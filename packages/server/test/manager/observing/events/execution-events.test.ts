@@ -42,7 +42,7 @@ test("only the beginning of a command is reported, and it stays data", () => {
   expect(third).toBe("");
 });
 
-test("an execution that was brought along has no beginning here, and one whose sandbox leaves no exit", () => {
+test("a restored execution has no start here, and one whose sandbox leaves has no exit", () => {
   const { clock, log, executions, sandbox } = world();
   const end = executions.continued(sandbox, "a");
   clock.advance(5000);

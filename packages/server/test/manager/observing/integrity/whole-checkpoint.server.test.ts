@@ -5,7 +5,7 @@ import type { ManagerContext } from "../../../../src/manager/context.ts";
 import { namingWholeCheckpoint } from "../../../../src/manager/observing/integrity/whole-checkpoint.ts";
 import { newId, newKey, openStore, serverKeys, serverOn } from "../../../checkpoints/keys/key-lab.ts";
 
-test("damage stays what is said where another checkpoint cannot be opened for want of a key", async () => {
+test("damage is reported even if the key of another checkpoint is missing", async () => {
   const { store } = await openStore();
   const keys = new Map([["main", newKey()]]);
   const server = serverOn(store, serverKeys(keys, "main"));

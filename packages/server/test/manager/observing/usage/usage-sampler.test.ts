@@ -37,13 +37,13 @@ class World {
   }
 }
 
-test("nobody looks: near ones are asked every 30 s, far ones never", async () => {
+test("without viewers, local sandboxes are sampled every 30 s, remote ones never", async () => {
   const world = new World().add("near").add("far", { near: false });
   await world.pass(301);
   expect(world.asked).toEqual({ near: 10 });
 });
 
-test("somebody looks at the list: near ones every 2 s, far ones every 10 s, for a minute", async () => {
+test("with a viewer of the list, local ones every 2 s, remote ones every 10 s, for a minute", async () => {
   const world = new World().add("near").add("far", { near: false });
   await world.pass(5);
   world.sampler.all();
@@ -58,7 +58,7 @@ test("somebody looks at the list: near ones every 2 s, far ones every 10 s, for 
   expect(world.asked["far"]).toBeLessThanOrEqual(far + 1);
 });
 
-test("somebody looks at one: it is asked at once and every 2 s, however far, and the others as before", async () => {
+test("with a viewer of one sandbox, it is sampled at once and every 2 s, and the others as before", async () => {
   const world = new World().add("watched", { near: false }).add("other", { near: false });
   await world.pass(5);
   world.sampler.of("watched");
@@ -69,7 +69,7 @@ test("somebody looks at one: it is asked at once and every 2 s, however far, and
   expect(world.asked).toEqual({ watched: 11 });
 });
 
-test("a sandbox that does not answer is not asked again, and delays nobody", async () => {
+test("a sandbox that does not answer is not sampled again, and delays nobody", async () => {
   const answer = Promise.withResolvers<void>();
   const world = new World();
   for (let number = 0; number < 20; number += 1) world.add(`slow-${number}`, { answer: () => answer.promise });
@@ -86,7 +86,7 @@ test("a sandbox that does not answer is not asked again, and delays nobody", asy
   expect(world.sampler.of("slow-0").points.length).toBeGreaterThan(0);
 });
 
-test("a sandbox that left is forgotten, and one that comes back begins again", async () => {
+test("a sandbox that left is forgotten, and one that returns starts again", async () => {
   const world = new World().add("a");
   world.sampler.all();
   await world.pass(10);

@@ -7,7 +7,7 @@ function point(seconds: number, cpuMs = seconds * 500): UsagePoint {
   return { memoryBytes: seconds, diskBytes: 0, cpuMs, wallMs: 1_790_000_000_000 + ms, monotonicMs: ms };
 }
 
-test("five minutes are kept as they are, then one in 15 s, for half an hour", () => {
+test("five minutes are kept completely, then one point per 15 s, for half an hour", () => {
   const series = new UsageSeries();
   for (let seconds = 0; seconds <= 7200; seconds += 2) series.add(point(seconds));
   const times = series.points.map(({ memoryBytes }) => memoryBytes);
@@ -18,7 +18,7 @@ test("five minutes are kept as they are, then one in 15 s, for half an hour", ()
   expect(older.length).toBeLessThanOrEqual(101);
 });
 
-test("however often points come, there are few, in order, and the newest are the last", () => {
+test("with any number of points, few are kept, in order, with the newest last", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 900 }), { maxLength: 400 }), (gaps) => {
       const series = new UsageSeries();

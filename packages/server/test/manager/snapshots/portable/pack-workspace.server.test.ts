@@ -88,7 +88,7 @@ test("the system's own tar reads names and links of any bytes and lengths, modes
   expect(await readlink(join(folder, long, "link"), "latin1")).toBe(target);
 });
 
-test("names of one file are one file again for the system's own tar; what has changed meanwhile is a file of its own", async () => {
+test("hard links are one file again for the system's tar; a file that changed meanwhile is separate", async () => {
   const long = "n".repeat(180);
   const one = { content: "one", device: 1n, inode: 7n, links: 3 };
   const [archive, tally] = await pack(
@@ -111,7 +111,7 @@ test("names of one file are one file again for the system's own tar; what has ch
   expect(await Promise.all(others)).toEqual(["other", "one", "single"]);
 });
 
-test("extended attributes are what the system's own tar and ours read, with values of any bytes", async () => {
+test("the system's tar and ours read extended attributes, with values of any bytes", async () => {
   const long = "n".repeat(180);
   const files = filesOf({ "/w": { kind: "folder", mode: 0o755 }, [`/w/${long}`]: { content: "x" }, "/w/f": {} });
   const value = Buffer.from([0, 255, 10, 61, 195]);
@@ -139,7 +139,7 @@ test("extended attributes are what the system's own tar and ours read, with valu
   ]);
 });
 
-test("attributes that nobody can tell are counted, or not asked for again", async () => {
+test("unreadable attributes are counted, or not requested again", async () => {
   const files = filesOf({ "/w": { kind: "folder", mode: 0o755 }, "/w/a": {}, "/w/b": {} });
   files.attributes = async () => {
     throw new SandboxerError("too_large", "Too many.");
@@ -154,7 +154,7 @@ test("attributes that nobody can tell are counted, or not asked for again", asyn
   expect(asked).toBe(1);
 });
 
-test("a file that has shrunk is filled up, one that has grown is cut", async () => {
+test("a file that has shrunk is padded, one that has grown is truncated", async () => {
   const folder = await untar(
     (
       await pack(
@@ -175,12 +175,12 @@ test("a file that is larger than the limit is not packed", async () => {
   await expect(pack(files)).rejects.toMatchObject({ code: "too_large" });
 });
 
-test("a name that cannot be said is an error, not a file that is left out", async () => {
+test("a name that cannot be encoded is an error, not an omitted file", async () => {
   const files = filesOf({ "/w": { kind: "folder" }, "/w/\uFFFD": { sizeBytes: 1 } });
   await expect(pack(files, { names: "utf8" })).rejects.toMatchObject({ code: "not_supported" });
 });
 
-test("numbers that octal cannot hold are written in binary, as tar reads them", async () => {
+test("numbers too large for octal are written in binary, as tar reads them", async () => {
   const header = tarHeader({
     kind: "file",
     name: Buffer.from("large"),
@@ -199,7 +199,7 @@ test("numbers that octal cannot hold are written in binary, as tar reads them", 
   expect(listed.stdout).toMatch(/4000000000\/3000000 +9663676416/);
 });
 
-test("a file that is being read is closed when the caller gives up", async () => {
+test("a file that is being read is closed when the caller aborts", async () => {
   const files = filesOf({ "/w": { kind: "folder" }, "/w/a": { content: "12" } });
   let closed = false;
   files.read = async function* () {
@@ -217,7 +217,7 @@ test("a file that is being read is closed when the caller gives up", async () =>
   expect([tally.files, closed]).toEqual([1, true]);
 });
 
-test.each([".", "..", "", "a/b", "a\0b"])("a folder that says it holds %j is not packed", async (name) => {
+test.each([".", "..", "", "a/b", "a\0b"])("a folder that lists %j is not packed", async (name) => {
   const files = filesOf({ "/w": { kind: "folder" } });
   let lists = 0;
   files.list = async () => {
@@ -228,7 +228,7 @@ test.each([".", "..", "", "a/b", "a\0b"])("a folder that says it holds %j is not
   await expect(pack(files)).rejects.toMatchObject({ code: "sandbox_failed" });
 });
 
-test("a tree without an end is given up", async () => {
+test("an endless tree is refused", async () => {
   const files = filesOf({ "/w": { kind: "folder" } });
   let lists = 0;
   files.list = async () => {
@@ -242,7 +242,7 @@ test("a tree without an end is given up", async () => {
   });
 });
 
-test("folders of more than anybody could keep are given up", async () => {
+test("folders with too many entries are refused", async () => {
   const files = filesOf({ "/w": { kind: "folder" } });
   const link: FileEntry = { ...(await files.stat("/w")), kind: "symlink", linkTarget: "x".repeat(600_000) };
   files.list = async () => Array.from({ length: 500 }, (_, number) => ({ ...link, name: String(number) }));

@@ -84,7 +84,7 @@ test.each<[string, Entry[]]>([
   }
 });
 
-test("an archive that is no gzip, and one that is cut, are damaged", async () => {
+test("an archive that is not gzip, or truncated, is damaged", async () => {
   const whole = await archiveOf([{ name: "./a", content: "x".repeat(100_000) }]);
   const path = join(await temporaryFolder(), "bad.tar.gz");
   const bytes = await readFile(whole);

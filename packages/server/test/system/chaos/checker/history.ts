@@ -1,6 +1,6 @@
 /**
- * What clients and the fault injector of a chaos run saw, as plain data. All times are milliseconds of the runner's own
- * monotonic clock; servers are numbered from 0.
+ * The observations of the clients and the fault injector of a chaos run, as plain data. All times are milliseconds of
+ * the runner's own monotonic clock; servers are numbered from 0.
  */
 
 /** `refused`: it is certain that nothing was done. `unknown`: the answer was lost, late or says nothing about it. */
@@ -19,7 +19,7 @@ interface Place {
   readonly epoch: number;
 }
 
-/** What the sandbox showed when it answered. */
+/** The contents of the sandbox in its answer. */
 interface Shown {
   /** The numbers in its file, oldest first. */
   readonly log: readonly number[];

@@ -8,8 +8,8 @@ interface Execution {
 }
 
 /**
- * Who has executed in a sandbox. Each call was fenced with an epoch, so a call that was sent after a newer epoch had
- * answered must not succeed, and one epoch belongs to one server.
+ * The servers that executed in a sandbox. Each call was fenced with an epoch, so a call that was sent after a newer
+ * epoch had answered must not succeed, and one epoch belongs to one server.
  */
 export class OwnerHistory {
   readonly #executions: Execution[] = [];

@@ -86,7 +86,7 @@ class Story {
 }
 
 describe("histories that servers may produce", () => {
-  test("every step comes after the one before, across a save and a handoff", () => {
+  test("every step follows the previous one, across a save and a handoff", () => {
     const story = new Story().step(1, [0, 1]).saved("pause").step(2, [0, 1, 2], { server: B, epoch: 2 });
     expect(story.broken).toEqual([]);
   });
@@ -97,7 +97,7 @@ describe("histories that servers may produce", () => {
     expect(new Story().unanswered(1).step(2, [0, 2]).step(3, [0, 2, 1, 3]).broken).toEqual([]);
   });
 
-  test("a killed server loses what it had not saved", () => {
+  test("a killed server loses unsaved changes", () => {
     const story = new Story().step(1, [0, 1]).saved().step(2, [0, 1, 2]).killed(A);
     expect(story.step(3, [0, 1, 3], { server: B, epoch: 2 }).broken).toEqual([]);
   });
@@ -111,7 +111,7 @@ describe("histories that servers may produce", () => {
     expect(new Story().step(1, [0, 1]).saved().deleted("unknown").missing().broken).toEqual([]);
   });
 
-  test("a copy of a snapshot holds what the sandbox held, with or without a step that had no answer", () => {
+  test("a copy of a snapshot has the content of the sandbox, with or without an unanswered step", () => {
     const story = new Story().step(1, [0, 1]).unanswered(2).snapshot("s").step(3, [0, 1, 2, 3]);
     expect(story.restored("s", [0, 1, 2]).restored("s", [0, 1, 2]).broken).toEqual([]);
     expect(new Story().step(1, [0, 1]).unanswered(2).snapshot("s").restored("s", [0, 1]).broken).toEqual([]);
@@ -135,11 +135,11 @@ describe("planted bugs", () => {
     expect(new Story().step(1, [0, 1]).killed(B).step(2, [0, 2]).broken).toEqual(["lost write"]);
   });
 
-  test("a lost write that was asked for after the fault", () => {
+  test("a lost write that was requested after the fault", () => {
     expect(new Story().killed(A).step(1, [0, 1]).step(2, [0, 2]).broken).toEqual(["lost write"]);
   });
 
-  test("a lost write after a fault that loses nothing, such as a store that is away for all", () => {
+  test("a lost write after a fault that loses nothing, such as an unavailable store", () => {
     const story = new Story().step(1, [0, 1]).fault({ name: "down", server: "all", lossy: false });
     expect(story.step(2, [0, 2]).broken).toEqual(["lost write"]);
   });
@@ -173,12 +173,12 @@ describe("planted bugs", () => {
     expect(saved.killed(A).step(3, [0, 1, 3], { server: B, epoch: 2 }).broken).toEqual(["stale restore"]);
   });
 
-  test("a stale restore: an older state than a handoff carried over", () => {
+  test("a stale restore: an older state than that of a handoff", () => {
     const moved = new Story().step(1, [0, 1]).step(2, [0, 1, 2], { server: B, epoch: 2 });
     expect(moved.killed(B).step(3, [0, 3], { server: A, epoch: 3 }).broken).toEqual(["stale restore"]);
   });
 
-  test("a stale restore: a number that was lost comes back", () => {
+  test("a stale restore: a lost number comes back", () => {
     const lost = new Story().step(1, [0, 1]).saved().step(2, [0, 1, 2]).killed(A);
     lost.step(3, [0, 1, 3], { server: B, epoch: 2 }).killed(B);
     expect(lost.step(4, [0, 1, 2, 4], { server: A, epoch: 3 }).broken).toEqual(["stale restore"]);
@@ -200,19 +200,19 @@ describe("planted bugs", () => {
     expect(story.broken).toEqual(["two owners"]);
   });
 
-  test("not two owners: the old one was asked before the new one had answered", () => {
+  test("not two owners: the old one was called before the new one had answered", () => {
     const story = new Story().step(1, [0, 1]).saved().step(2, [0, 1, 2], { server: B, epoch: 2 });
     expect(story.read([0, 1], { server: A, epoch: 1, sinceMs: 20 }).broken).toEqual([]);
   });
 
-  test("two owners that nobody saw at once: a stopped server acknowledges when it continues", () => {
+  test("two owners at different times: a stopped server acknowledges when it continues", () => {
     const story = new Story().step(1, [0, 1]).saved().fault({ name: "stop", server: A, lossy: true });
     // The other one had taken the sandbox over when this was sent.
     story.step(2, [0, 1, 2], { server: A, epoch: 1 });
     expect(story.step(3, [0, 1, 3], { server: B, epoch: 2 }).broken).toEqual(["lost write"]);
   });
 
-  test("a snapshot that holds something else", () => {
+  test("a snapshot with other content", () => {
     const story = (): Story => new Story().step(1, [0, 1]).unanswered(2).step(3, [0, 1, 3]).snapshot("s");
     expect(story().restored("s", [0, 1]).broken).toEqual(["wrong snapshot"]);
     expect(story().restored("s", [0, 1, 3, 4]).broken).toEqual(["wrong snapshot"]);

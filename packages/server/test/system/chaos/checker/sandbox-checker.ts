@@ -32,7 +32,7 @@ interface Written extends Executed {
  * still be, or never will; any other number in the file, a missing one or one that comes back is a violation.
  *
  * A prefix of the file is durable when its save was acknowledged, or when a later epoch showed it: no fault may touch it.
- * What follows may be lost only with the server that executed it.
+ * Later steps may be lost only with the server that executed them.
  */
 export class SandboxChecker {
   readonly #faults: readonly InjectedFault[];
@@ -42,7 +42,7 @@ export class SandboxChecker {
   readonly #lostMs = new Map<number, number>();
   readonly #snapshots = new SnapshotValues();
   readonly #found: { readonly violation: Violation; readonly unless?: Executed }[] = [];
-  /** What the file holds, seen at this epoch. */
+  /** The content of the file, seen at this epoch. */
   #known: readonly number[] = [];
   #epoch = 0;
   #durableLength = 0;
@@ -74,7 +74,7 @@ export class SandboxChecker {
     }
   }
 
-  /** What is wrong so far. A server that is still stopping may turn out to explain something. */
+  /** The violations so far. A server that is still stopping may explain some. */
   get violations(): readonly Violation[] {
     return this.#found
       .filter(({ unless }) => unless === undefined || excuseFor(unless, this.#faults) === "none")
@@ -139,7 +139,7 @@ export class SandboxChecker {
     }
   }
 
-  /** What holds for whatever a sandbox shows. */
+  /** Holds for every content of a sandbox. */
   #answered(event: AcknowledgedStep | ReadEvent): void {
     this.#owned(event);
     const repeated = firstRepeated(event.log);

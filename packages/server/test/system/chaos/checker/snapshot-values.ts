@@ -8,7 +8,7 @@ interface Value {
   readonly isExact: boolean;
 }
 
-/** What each acknowledged snapshot holds. */
+/** The content of each acknowledged snapshot. */
 export class SnapshotValues {
   readonly #values = new Map<string, Value>();
 
@@ -16,7 +16,7 @@ export class SnapshotValues {
     this.#values.set(snapshot, { log, unknown, isExact: unknown.size === 0 });
   }
 
-  /** What is wrong with a copy; undefined if nothing is. */
+  /** The problem of a copy; undefined if there is none. */
   differenceOf(snapshot: string, log: readonly number[]): string | undefined {
     const value = this.#values.get(snapshot);
     if (value === undefined) return undefined;

@@ -1,7 +1,7 @@
 import { refusalOf, type Answer } from "./call.ts";
 import { MISSING_CODES } from "./expected-codes.ts";
 
-/** What an exec answers with. */
+/** The response of an exec. */
 export interface ExecResult {
   readonly exit_code: number | null;
   readonly stdout: string;

@@ -9,7 +9,7 @@ export interface CallOptions {
   readonly patienceMs: number;
 }
 
-/** What a client learns of a call. `unsent`: the server was not there, so nothing was done. */
+/** The outcome of a call for its client. `unsent`: the server was unreachable, so nothing was done. */
 export type Answer = { readonly sentMs: number; readonly answeredMs: number } & (
   | { readonly kind: "answered"; readonly status: number; readonly body: unknown }
   | { readonly kind: "unsent" | "lost"; readonly reason: string }

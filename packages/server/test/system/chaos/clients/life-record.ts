@@ -11,7 +11,7 @@ const SLOW_MS = 25_000;
 const KEPT_LINES = 400;
 const SHOWN_NUMBERS = 12;
 
-/** What was asked of a sandbox, what came of it, and what is wrong with that. */
+/** The requests to a sandbox, their outcomes, and the violations. */
 export class LifeRecord {
   readonly #context: ClientContext;
   readonly #checker: SandboxChecker;

@@ -1,9 +1,9 @@
 import { FIRST_NUMBER } from "../checker/history.ts";
 
 /**
- * What runs in a sandbox of a chaos run, in the part of bash that the fake backend knows too. `log` has the numbers,
+ * The programs in a sandbox of a chaos run, in the part of bash that the fake backend supports. `log` has the numbers,
  * `last` the newest; the background process keeps all of them in its memory, writes the newest that it knows into
- * `memory`, and complains in `broken` when the file does not hold what it remembers.
+ * `memory`, and reports in `broken` if the file does not match its memory.
  */
 export const PREPARE = [
   `printf '.%s' ${FIRST_NUMBER} > log`,
@@ -57,7 +57,7 @@ export function stepProgram(number: number): string {
 
 export const READ = SHOW;
 
-/** What {@link SHOW} printed. */
+/** The parsed output of {@link SHOW}. */
 export function readShown(stdout: string): { readonly log: readonly number[]; readonly broken: string } {
   const [first = "", ...rest] = stdout.split("\n");
   return { log: first.split(".").slice(1).map(Number), broken: rest.join("\n").trim() };

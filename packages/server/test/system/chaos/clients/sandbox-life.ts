@@ -22,6 +22,8 @@ const RELAYED_SHARE = 0.15;
 const REPEATED_SHARE = 0.8;
 /** How long a sandbox may be out of reach once all faults are over. */
 const STUCK_MS = 60_000;
+/** The same on a machine that does not let the servers run. */
+const STARVED_MS = 10 * STUCK_MS;
 
 interface Place {
   readonly server: number;
@@ -75,7 +77,7 @@ export class SandboxLife {
     return this.#place !== undefined && this.#place.epoch === this.#seenEpoch;
   }
 
-  /** Makes it run somewhere. False when it is over, or the signal comes before. */
+  /** Resumes it on any server. False if it has ended, or the signal aborts first. */
   async locate(signal: AbortSignal): Promise<boolean> {
     const sinceMs = machineMs();
     while (!signal.aborted && !this.#isOver) {
@@ -97,13 +99,15 @@ export class SandboxLife {
     const { injector } = this.#context;
     const said = `Server ${server} says: ${wordsOf(answer)}`;
     const nowMs = machineMs();
+    const patienceMs = injector.isStarvedSince(nowMs - STUCK_MS) ? STARVED_MS : STUCK_MS;
+    const isHindered = injector.isDisturbedSince(answer.sentMs) || injector.isStarvedSince(answer.sentMs);
     if (isMissing(answer)) {
       this.record.take({ kind: "missing", said, atMs: nowMs });
       this.#isOver = true;
-    } else if (nowMs - sinceMs > STUCK_MS && !injector.isDisturbedSince(nowMs - STUCK_MS)) {
-      this.record.report("stuck", `It could not be resumed for ${STUCK_MS / 1000} s. ${said}`);
+    } else if (nowMs - sinceMs > patienceMs && !injector.isDisturbedSince(nowMs - patienceMs)) {
+      this.record.report("stuck", `It could not be resumed for ${patienceMs / 1000} s. ${said}`);
       this.#isOver = true;
-    } else if (refusalOf(answer)?.details["refused"] === "timed out" && !injector.isDisturbedSince(answer.sentMs)) {
+    } else if (refusalOf(answer)?.details["refused"] === "timed out" && !isHindered) {
       this.record.report("stuck", `A living server does not hand it off. ${said}`);
     }
   }

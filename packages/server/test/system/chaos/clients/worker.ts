@@ -8,7 +8,7 @@ import type { SandboxLife } from "./sandbox-life.ts";
 const STEPS = [15, 60] as const;
 const PROBE_MS = [300, 1_500] as const;
 
-/** What a client does with its sandbox, and how often compared with the rest. */
+/** The actions of a client, with their relative frequencies. */
 const ACTS: readonly [weight: number, act: (life: SandboxLife, signal: AbortSignal) => Promise<unknown>][] = [
   [60, (life, signal) => life.step(signal)],
   [8, (life) => life.save("live")],

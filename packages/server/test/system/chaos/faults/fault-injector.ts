@@ -20,7 +20,7 @@ export interface InjectorOptions {
   readonly slots: readonly ServerSlot[];
   readonly store: ChaosStore;
   readonly leaseTtlMs: number;
-  /** What servers are started with: by then a stop gives up what the store has not taken, and says so. */
+  /** The drain timeout of servers: after it, a stop gives up unsaved sandboxes, and reports them. */
   readonly drainTimeoutMs: number;
   readonly onViolation: (violation: Violation) => void;
   readonly say: (line: string) => void;
@@ -52,6 +52,14 @@ export class FaultInjector {
   /** Whether a fault, but for this one, lasted then or was there since. */
   isDisturbedSince(sinceMs: number, but?: InjectedFault): boolean {
     return this.injected.some((fault) => fault !== but && (fault.untilMs === undefined || fault.untilMs > sinceMs));
+  }
+
+  /**
+   * Whether a server did not get to run for a while since, on a machine with too much to do. What it owns it may have
+   * kept, but whatever it had to do took longer.
+   */
+  isStarvedSince(sinceMs: number): boolean {
+    return this.#options.slots.some((slot) => slot.stalls().some(({ untilMs }) => untilMs > sinceMs));
   }
 
   /** A server that did not get to run for so long may have lost what it owned, like one that was stopped. */
@@ -219,7 +227,7 @@ function describe({ name, server, forMs, jumpMs, toGroup }: PlannedFault): strin
   return ["term", "group", "cut"].includes(name) ? `${name}: server ${server}, ${length}` : `${name}: ${length}`;
 }
 
-/** Shorter when the run is over. */
+/** Shorter at the end of the run. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }

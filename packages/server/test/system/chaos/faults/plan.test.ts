@@ -17,7 +17,7 @@ test("a seed makes the same plan each time, and another seed another", () => {
   expect(episodes(7, FAULT_NAMES)).not.toEqual(episodes(8, FAULT_NAMES));
 });
 
-test("every fault that is switched on comes before one comes again, and no other does", () => {
+test("every enabled fault happens before one is repeated, and no other happens", () => {
   const notPlanned: readonly FaultName[] = ["abort", "drain"];
   const planned = FAULT_NAMES.filter((name) => !notPlanned.includes(name));
   const firsts = episodes(1, FAULT_NAMES, planned.length).map(({ faults: [first] }) => first?.name);
@@ -27,7 +27,7 @@ test("every fault that is switched on comes before one comes again, and no other
   expect(namesIn(episodes(1, ["abort"]))).toEqual(new Set());
 });
 
-test("an orderly stop meets a store that is away only when that is switched on", () => {
+test("an orderly stop meets an unavailable store only if that is enabled", () => {
   const both = ({ faults }: Episode): boolean =>
     faults.some(({ name }) => name === "term") && faults.some(({ name }) => name === "down");
   expect(episodes(1, ["term", "down"]).some(both)).toBe(false);

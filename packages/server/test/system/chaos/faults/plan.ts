@@ -1,10 +1,10 @@
 import type { Random } from "../../../lease/simulation/random.ts";
 import type { FaultName } from "./fault-names.ts";
 
-/** One fault of the plan. What a field means depends on the fault. */
+/** One fault of the plan. The meaning of a field depends on the fault. */
 export interface PlannedFault {
   readonly name: PlannedName;
-  /** Which server it hits, where it hits one. */
+  /** The affected server, if the fault affects one. */
   readonly server: number;
   /** After the beginning of its episode. */
   readonly afterMs: number;

@@ -1,9 +1,9 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 
-/** What a server's way to its store is like. `lost`: some replies never arrive. */
+/** The state of a server's connection to its store. `lost`: some replies never arrive. */
 export type StoreMode = "ok" | "down" | "hang" | "slow" | "lost";
 
-/** What the runner tells a server of a chaos run, through a file. */
+/** The runner's commands for a server of a chaos run, in a file. */
 export interface Control {
   readonly store: StoreMode;
   /** How far the server's wall clock is off. */
@@ -12,7 +12,7 @@ export interface Control {
 
 export const UNDISTURBED: Control = { store: "ok", clockOffsetMs: 0 };
 
-/** The environment variable that names the file. Its neighbours say what the server tells the runner. */
+/** The environment variable that names the file. The files beside it have the server's reports to the runner. */
 export const CONTROL_FILE = "SANDBOXER_CHAOS_CONTROL";
 export const pidFileOf = (controlFile: string): string => `${controlFile}.pid`;
 export const exitFileOf = (controlFile: string): string => `${controlFile}.exit`;

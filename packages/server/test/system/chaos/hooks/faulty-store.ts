@@ -24,7 +24,7 @@ export async function openStore(address: string): Promise<ObjectStore> {
   });
 }
 
-const ITERATED: ReadonlySet<keyof ObjectStore> = new Set(["listCells", "read", "list", "listFolders"]);
+const ITERATED: ReadonlySet<keyof ObjectStore> = new Set(["listCells", "listMarks", "read", "list", "listFolders"]);
 
 async function answerOf(call: () => unknown, name: keyof ObjectStore, key: string): Promise<unknown> {
   await arrival();

@@ -6,7 +6,7 @@ const FRESH_MS = 20;
 let control: Control = UNDISTURBED;
 let readMs = -Infinity;
 
-/** What the runner says now. */
+/** The runner's current commands. */
 export function presentControl(): Control {
   const nowMs = performance.now();
   if (nowMs - readMs > FRESH_MS) {

@@ -7,7 +7,7 @@ import { replaceOpenStore } from "../../../store/replace-open-store.ts";
 import { CONTROL_FILE, exitFileOf, pidFileOf, stallFileOf } from "./control.ts";
 import { disturbWallClock } from "./wall-clock.ts";
 
-/** What is shorter is nothing that a lease would notice. */
+/** A lease does not notice a shorter stop. */
 const STALL_MS = 1_000;
 const LOOK_MS = 100;
 

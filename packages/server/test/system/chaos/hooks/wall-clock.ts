@@ -1,6 +1,6 @@
 import { presentControl } from "./present-control.ts";
 
-/** Lets the wall clock of this process jump as the runner says. What measures lengths of time is not touched. */
+/** Lets the wall clock of this process jump as the runner says. Clocks for durations are not changed. */
 export function disturbWallClock(): void {
   const RealDate = Date;
   const now = (): number => RealDate.now() + presentControl().clockOffsetMs;

@@ -18,7 +18,7 @@ import type { Watchdog } from "./watchdog.ts";
 const ROOT = fileURLToPath(new URL("../../../../../..", import.meta.url));
 const COMMAND = join(ROOT, "packages/cli/bin/sandboxer.mjs");
 const HOOKS = new URL("../hooks/server-hooks.ts", import.meta.url).href;
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = 180_000;
 const LOOK_MS = 20;
 
 export interface SlotOptions {
@@ -39,7 +39,7 @@ export class ServerSlot {
   #control: Control = UNDISTURBED;
   #child: ChildProcess | undefined;
   #port = 0;
-  /** Nobody has told the present server to end. */
+  /** Nobody has asked the current server to end. */
   #mayEnd = true;
 
   constructor(options: SlotOptions) {
@@ -59,7 +59,7 @@ export class ServerSlot {
     return this.#child !== undefined;
   }
 
-  /** Of the server itself, not of what started it; undefined when there is none. */
+  /** The pid of the server itself, not of its launcher; undefined if there is none. */
   get #pid(): number | undefined {
     if (this.#child === undefined || !existsSync(pidFileOf(this.#controlFile))) return undefined;
     const pid = Number(readFileSync(pidFileOf(this.#controlFile), "utf8"));
@@ -136,7 +136,7 @@ export class ServerSlot {
       await delay(LOOK_MS);
     }
     const exitFile = exitFileOf(this.#controlFile);
-    // What started it has nothing more to do.
+    // Its launcher has nothing more to do.
     this.signal("SIGKILL", "group");
     this.#child = undefined;
     return existsSync(exitFile) ? Number(readFileSync(exitFile, "utf8")) : undefined;
@@ -162,7 +162,7 @@ export class ServerSlot {
   }
 }
 
-/** A zombie has ended; whoever should have taken note of it may have ended before. */
+/** A zombie has ended; the process that should have reaped it may have ended before. */
 function isAlive(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 
-/** Reads commands, and runs them all when its input ends; as a session of its own it outlives whoever kills the runner. */
+/** Reads commands, and runs them all when its input ends; as a session of its own it survives a kill of the runner. */
 const SCRIPT = `trap '' TERM INT HUP; all=''; while read -r line; do all="$all
 $line"; done; eval "$all"`;
 
@@ -20,7 +20,7 @@ export class Watchdog {
     this.atEnd(`kill -9 -${pid} 2>/dev/null`);
   }
 
-  /** A line of shell. The last one that was told goes last. */
+  /** A line of shell. The last added line runs last. */
   atEnd(command: string): void {
     this.#shell.stdin?.write(`${command}\n`);
   }

@@ -1,4 +1,4 @@
-/** What can be wrong with a store. `lost`: it does what it is asked, and some answers never arrive. */
+/** The faults of a store. `lost`: it carries out requests, and some answers never arrive. */
 export type StoreFault = "down" | "slow" | "hang" | "lost" | "full" | "vanish";
 
 export type StoreName = "directory" | "s3";

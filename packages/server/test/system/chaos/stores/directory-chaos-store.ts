@@ -70,7 +70,7 @@ function fill(volume: string): () => void {
   }
 }
 
-/** As when a volume is unmounted: an empty folder is in its place, and what is written there is gone when it is back. */
+/** As when a volume is unmounted: an empty folder is in its place, and data written there is lost when it is back. */
 function vanish(store: string): () => void {
   const away = `${store}.away`;
   renameSync(store, away);

@@ -15,19 +15,19 @@ export interface CrashServerOptions {
   readonly store: string;
   /** The process kills itself there. */
   readonly dieAt?: StepName;
-  /** The process stops itself there, until it is told to go on. */
+  /** The process stops itself there, until it is continued. */
   readonly stopAt?: StepName;
-  /** `fake` unless told; gVisor's flags come from the environment of the suite, Docker's from `flags`. */
+  /** Default: `fake`. gVisor's flags come from the environment of the suite, Docker's from `flags`. */
   readonly backend?: "fake" | "gvisor" | "docker";
   readonly flags?: readonly string[];
   readonly leaseTtl?: string;
   /** Servers on one machine share it. */
   readonly dataDirectory?: string;
-  /** The end of the test, unless told; one that several tests share needs a `dataDirectory` too. */
+  /** Default: the end of the test. A server that several tests share needs a `dataDirectory` too. */
   readonly until?: "stopped";
 }
 
-/** `sandboxer serve` as a process of its own, which may be told to die or to stop at a step. */
+/** `sandboxer serve` as a process of its own, which can be set to die or stop at a step. */
 export class CrashServer {
   readonly url: string;
   readonly dataDirectory: string;

@@ -2,7 +2,7 @@ import { openStore as openRealStore, type StoreOptions } from "../../../../src/s
 import type { Chunks, ObjectStore } from "../../../../src/store/store.ts";
 import { headIn, STEPS, type Step, type StepName, type StoreCall } from "./steps.ts";
 
-/** Takes the place of the server's own `openStore`: the process kills or stops itself at the step that it is told. */
+/** Replaces the server's own `openStore`: the process kills or stops itself at the given step. */
 export async function openStore(address: string, options?: StoreOptions): Promise<ObjectStore> {
   const { SANDBOXER_TEST_STEP: name, SANDBOXER_TEST_SIGNAL: signal } = process.env;
   // The kernel carries it out before the call returns: as if the power had gone, or the machine had stalled.

@@ -22,8 +22,8 @@ const LEFT_FOR_SAVE_BYTES: Readonly<Record<Backend, number>> = { fake: 0, gvisor
 const LEASE_TTL = "10m";
 
 /**
- * The disk is full while a sandbox is saved, and again while it is restored: each time the client is told, what was
- * saved before stays as it is, and everything works once there is room.
+ * The disk is full while a sandbox is saved, and again while it is restored: each time the client gets an error,
+ * earlier saves stay unchanged, and everything works once there is room.
  */
 export async function expectFullDiskSurvived(place: Place, backend: Backend, skip: Skip): Promise<void> {
   const { volume, store, dataDirectory } = await smallPlace(place, backend, skip);
@@ -74,7 +74,7 @@ export async function expectFullDiskSurvived(place: Place, backend: Backend, ski
   expect(await contentOf(back)).toBe("new");
 }
 
-/** The disk is full when the server is told to end: it holds the sandbox until there is room, and nothing of it is lost. */
+/** The disk is full when the server is asked to end: it keeps the sandbox until there is room, and loses nothing. */
 export async function expectFullDiskDrained(place: Place, backend: Backend, skip: Skip): Promise<void> {
   const { volume, store, dataDirectory } = await smallPlace(place, backend, skip);
   const start = (): Promise<CrashServer> => CrashServer.start({ store, dataDirectory, backend, leaseTtl: LEASE_TTL });

@@ -5,14 +5,14 @@ import type { CrashServer } from "./crash-server.ts";
 const LINES = 12;
 const COUNT = `x=$(cat count); x=$((x+1)); echo $x > count; for i in $(seq 1 ${LINES}); do echo $x.$i; sleep 0.05; done`;
 
-/** What the n-th run of {@link COUNT} in a sandbox prints: its state is what the run before it left. */
+/** The output of the n-th run of {@link COUNT} in a sandbox, which continues from the state of the previous run. */
 function countOf(run: number): string {
   return Array.from({ length: LINES }, (_, index) => `${run}.${index + 1}\n`).join("");
 }
 
 /**
- * Each server in turn is told to end and is replaced, so many times, while every client counts in its sandbox. Each
- * client sees each number once, in order, and each sandbox has lived through all of it.
+ * Each server in turn is stopped and replaced, this many times, while every client counts in its sandbox. Each client
+ * sees each number once, in order, and each sandbox survives all of it.
  */
 export async function expectRolled(
   servers: CrashServer[],

@@ -4,7 +4,7 @@ import { headSchema, type Head } from "@sandboxer/protocol";
 export interface StoreCall {
   readonly operation: "readCell" | "swapCell" | "list" | "read" | "write" | "writeText";
   readonly key: string;
-  /** What is written, or what was read, where it is a head. */
+  /** The written or read content, if it is a head. */
   readonly head?: Head | undefined;
 }
 

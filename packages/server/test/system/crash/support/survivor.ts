@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import type { RawClient } from "../../../../../../test/kit/server/raw-client.ts";
 import type { TestServer } from "../../../../../../test/kit/server/test-server.ts";
 
-/** What `file` in the sandbox holds. */
+/** The content of `file` in the sandbox. */
 export async function contentOf(client: RawClient): Promise<string> {
   const said = await client.run("bash", "cat file").until("EXECUTION_DONE");
   return said

@@ -7,7 +7,7 @@ export async function liveOnce(http: HttpClient, name: string): Promise<void> {
   await call(http, "POST", `${at}/exec`, { shell: `echo ${name} > /tmp/name` });
   await call(http, "POST", `${at}/checkpoint`, {});
   await call(http, "POST", `${at}/resume`, {});
-  await call(http, "POST", `${at}/exec`, { shell: "cat /tmp/name" });
+  await call(http, "POST", `${at}/exec`, { shell: "cat /tmp/name", user: "root" });
   const fork = await call<{ snapshot_id: string; items: { id: string }[] }>(http, "POST", `${at}/fork`, {});
   const snapshot = await call<{ id: string }>(http, "POST", `${at}/snapshot`, {});
   for (const { id } of [sandbox, ...fork.items]) await call(http, "DELETE", `/v1/sandboxes/${id}`);

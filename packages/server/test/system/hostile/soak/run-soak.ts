@@ -16,7 +16,7 @@ export interface SoakOptions {
 
 export interface SoakResult {
   readonly lives: number;
-  /** What rose beyond its bound, with the figures. */
+  /** The figures that grew beyond their bounds. */
   readonly failures: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export async function runSoak({ backend, seconds, flags, say }: SoakOptions): Pr
   }
 }
 
-/** What is more than before may be on its way out: a deleted sandbox is answered for before its last process has ended. */
+/** Higher figures may still shrink: a deletion is answered before the sandbox's last process has ended. */
 async function settledUsage(server: SoakedServer, before: Usage | undefined): Promise<Usage> {
   let usage = await server.usage();
   const isMore = (name: keyof Usage): boolean => before !== undefined && usage[name] > before[name];

@@ -25,7 +25,7 @@ setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
 process.on("message", () => {
-  // What finalizers of the first round let go is collected by the second.
+  // Memory that finalizers of the first round release is collected by the second.
   collect();
   setImmediate(() => {
     collect();

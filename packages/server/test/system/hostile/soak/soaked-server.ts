@@ -11,13 +11,13 @@ const HOOKS = new URL("./soak-hooks.ts", import.meta.url).href;
 const START_LIMIT_MS = 90_000;
 const CGROUPS = "/sys/fs/cgroup";
 
-/** What must not grow with the number of sandboxes that came and went. */
+/** Figures that must not grow with the number of created and deleted sandboxes. */
 export interface Usage {
   readonly heapBytes: number;
   /** Buffers, which are not in the heap. */
   readonly outsideBytes: number;
   readonly descriptors: number;
-  /** Of the server's sandboxes. */
+  /** The cgroups of the server's sandboxes. */
   readonly cgroups: number;
   /** Files and folders below the data directory, run directories included. */
   readonly dataEntries: number;
@@ -76,7 +76,7 @@ export class SoakedServer {
     return (await exited)[0];
   }
 
-  /** Those below a folder that has the name of one of the server's run directories; in version 1 there are several of a name. */
+  /** The cgroups below a folder with the name of one of the server's run directories; version 1 has several. */
   #cgroups(): number {
     const run = join(this.#folder, "data", "run");
     const instances = existsSync(run) ? readdirSync(run) : [];
@@ -94,7 +94,7 @@ function entriesOf(folder: string): number {
   return unlessGone(() => readdirSync(folder, { recursive: true })).length;
 }
 
-/** What is removed while it is looked at has nothing in it. */
+/** A folder that is removed meanwhile is empty. */
 function unlessGone(look: () => (string | Buffer)[]): string[] {
   try {
     return look().map(String);

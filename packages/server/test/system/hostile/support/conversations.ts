@@ -9,9 +9,9 @@ export interface HostileFrame {
   readonly final: boolean;
   readonly reserved: number;
   readonly masked: boolean;
-  /** What the header says about the length beyond what comes. */
+  /** The difference between the announced and the real length. */
   readonly lengthError: number;
-  /** Which of the three ways to write a length; others than the shortest are against the protocol. */
+  /** The encoding of the length; only the shortest is allowed by the protocol. */
   readonly lengthBytes: 0 | 2 | 8;
   /** How much of the frame is sent before the next begins. */
   readonly cutAt: number | undefined;
@@ -19,7 +19,7 @@ export interface HostileFrame {
 
 export interface Conversation {
   readonly path: string;
-  /** Of `/create`: begins with a configuration that works. */
+  /** For `/create`: begins with a valid configuration. */
   readonly opens: boolean;
   readonly frames: readonly HostileFrame[];
   /** How many TCP segments each frame is sent in. */
@@ -29,7 +29,7 @@ export interface Conversation {
 
 const EXECUTIONS = ["echo hi", "exit 3", "read x", "yes | head -n 2000", "sleep 0.01", "((", ""];
 
-/** What a client may say on one of the sockets, and things like it. */
+/** Messages that a client may send on one of the sockets, and similar ones. */
 const message: fc.Arbitrary<Buffer> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...EXECUTIONS).map((code) => json({ language: "bash", code })) },
   {

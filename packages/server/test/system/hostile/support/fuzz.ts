@@ -15,7 +15,7 @@ interface SavedFailure {
 
 export interface Fuzzer<Input> {
   readonly name: string;
-  /** Of all inputs, from 0 to 1. */
+  /** The share of all inputs, from 0 to 1. */
   readonly share: number;
   /** How many inputs one try has. */
   readonly inputsOfTry: number;

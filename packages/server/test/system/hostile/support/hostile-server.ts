@@ -80,6 +80,8 @@ export class HostileServer {
       "{{snapshot}}": snapshot.body.id,
       "{{process}}": started.body.id,
       "{{token}}": token,
+      "{{envd}}": this.server.e2bToken(id),
+      "{{traffic}}": this.server.e2bToken(id, "traffic"),
     };
   }
 
@@ -93,7 +95,7 @@ export class HostileServer {
     }
   }
 
-  /** Gives why it was refused. */
+  /** Returns the reason of the refusal. */
   async #remove(path: string): Promise<string> {
     if (path.startsWith("/v1/snapshots")) await this.http.call("PATCH", path, { pinned: false });
     const { status, body } = await this.http.call("DELETE", path);

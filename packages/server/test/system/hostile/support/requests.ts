@@ -32,6 +32,7 @@ const METHODS = [
 const CONTENT_TYPES = [
   "application/json",
   "application/json; charset=utf-16",
+  "application/connect+json",
   "application/octet-stream",
   "application/x-tar",
   "text/plain",
@@ -44,10 +45,11 @@ const CONTENT_TYPES = [
 
 /** Where an empty object is no good body. */
 const GOOD_BODIES: Readonly<Record<string, readonly object[]>> = {
-  "/v1/sandboxes": [{}, { enable_checkpoint: true }],
+  "/v1/sandboxes": [{}, { enable_checkpoint: true }, { user: "root" }],
   "/v1/sandboxes/acquire": [{ key: "k" }],
   "/v1/sandboxes/{id}/exec": [
     { shell: "echo hi" },
+    { shell: "echo hi", user: "root" },
     { command: ["cat"], detach: true },
     { language: "bash", code: "exit 3" },
   ],
@@ -101,7 +103,7 @@ const HEADER_VALUES = [
   "A".repeat(44),
 ];
 
-/** What a client may say of its request; each may be there twice, or with nonsense in it. */
+/** Headers that a client may send; each may be repeated, or invalid. */
 const header: fc.Arbitrary<readonly [string, string]> = fc.oneof(
   {
     weight: 12,
@@ -131,16 +133,82 @@ const header: fc.Arbitrary<readonly [string, string]> = fc.oneof(
   },
 );
 
+/** E2B's clients name the sandbox and the service in headers, and show a token. */
+function inside(port: number): readonly string[] {
+  return [
+    "E2b-Sandbox-Id: {{sandbox}}",
+    `E2b-Sandbox-Port: ${port}`,
+    "X-Access-Token: {{envd}}",
+    "E2b-Traffic-Access-Token: {{traffic}}",
+  ];
+}
+const ENVD = inside(49_983);
+const PROCESS = { selector: { pid: 1 } };
+
+/** The dialect of E2B, the Model Context Protocol and ports, which the table of routes does not have. */
+const OTHER_DIALECTS: readonly HostileRoute[] = [
+  ...["GET", "POST"].map((method) => ({ method, path: "/e2b/sandboxes", body: z.object({ templateID: z.string() }) })),
+  ...["GET", "DELETE"].map((method) => ({ method, path: "/e2b/sandboxes/{id}" })),
+  ...["pause", "resume", "connect", "timeout", "refreshes", "fork", "snapshots"].map((verb) => ({
+    method: "POST",
+    path: `/e2b/sandboxes/{id}/${verb}`,
+    body: z.object({ timeout: z.number().optional(), duration: z.number().optional(), name: z.string().optional() }),
+  })),
+  { method: "GET", path: "/e2b/v2/sandboxes", query: z.object({ limit: z.number(), nextToken: z.string() }) },
+  { method: "GET", path: "/e2b/metrics", lines: ENVD },
+  { method: "GET", path: "/e2b/envs", lines: ENVD },
+  ...["GET", "POST"].map((method) => ({
+    method,
+    path: "/e2b/files",
+    query: z.object({ path: z.string(), username: z.string().optional() }),
+    lines: ENVD,
+  })),
+  { method: "GET", path: "/files", query: z.object({ path: z.string(), signature: z.string() }) },
+  ...["Stat", "ListDir", "MakeDir", "Remove", "CreateWatcher", "WatchDir"].map((call) => ({
+    method: "POST",
+    path: `/e2b/filesystem.Filesystem/${call}`,
+    body: z.object({ path: z.string(), depth: z.number().optional() }),
+    lines: ENVD,
+  })),
+  { method: "POST", path: "/e2b/process.Process/Start", good: { process: { cmd: "echo" } }, lines: ENVD },
+  { method: "POST", path: "/e2b/process.Process/List", lines: ENVD },
+  { method: "POST", path: "/e2b/process.Process/SendSignal", good: { ...PROCESS, signal: 15 }, lines: ENVD },
+  { method: "POST", path: "/e2b/process.Process/Update", good: PROCESS, lines: ENVD },
+  { method: "POST", path: "/e2b/process.Process/StreamInput", lines: ENVD },
+  { method: "POST", path: "/e2b/execute", body: z.object({ code: z.string() }), lines: inside(49_999) },
+  { method: "POST", path: "/e2b/contexts", good: { language: "python" }, lines: inside(49_999) },
+  { method: "GET", path: "/e2b/", lines: inside(8000) },
+  {
+    method: "POST",
+    path: "/mcp",
+    good: { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} },
+    lines: ["Accept: application/json, text/event-stream"],
+  },
+  { method: "GET", path: "/v1/sandboxes/{id}/ports/8000/" },
+];
+
+type HostileRoute = {
+  readonly method: string;
+  readonly path: string;
+  readonly query?: Route["query"];
+  readonly body?: Route["body"];
+  /** A body that is right. */
+  readonly good?: object;
+  /** Headers that it always has. */
+  readonly lines?: readonly string[];
+};
+
 /** Requests for a route of the table with about everything about them right, or something wrong. */
-function requestTo(route: Pick<Route, "method" | "path" | "query" | "body">): fc.Arbitrary<HostileRequest> {
+function requestTo(route: HostileRoute): fc.Arbitrary<HostileRequest> {
   const schema = route.query === undefined ? undefined : schemaOf(route.query);
-  const bodySchema = isJson(route.body) ? schemaOf(route.body) : undefined;
+  const body = route.good === undefined ? route.body : z.looseObject({});
+  const bodySchema = isJson(body) ? schemaOf(body) : undefined;
   const jsonBody =
     bodySchema === undefined
       ? hardJson
       : fc
           .tuple(
-            fc.constantFrom(...(GOOD_BODIES[route.path] ?? [{}])),
+            fc.constantFrom(...(route.good === undefined ? (GOOD_BODIES[route.path] ?? [{}]) : [route.good])),
             fc.oneof(fc.constant({}), likeSchema(bodySchema)),
           )
           .map(([good, more]) => JSON.stringify(isRecord(more) ? { ...good, ...more } : more));
@@ -189,6 +257,7 @@ function requestTo(route: Pick<Route, "method" | "path" | "query" | "body">): fc
         `${method} ${path}${search} ${version}`,
         "Host: 127.0.0.1",
         "Connection: close",
+        ...(route.lines ?? []),
         ...(bare ? [] : [`Content-Type: ${contentType}`]),
         ...framing,
         ...headers.map(([name, value]) => `${name}: ${value}`),
@@ -205,6 +274,7 @@ function requestTo(route: Pick<Route, "method" | "path" | "query" | "body">): fc
 
 export const anyRequest: fc.Arbitrary<HostileRequest> = fc.oneof(
   ...Object.values<Route>(ROUTES).map((route) => requestTo(route)),
+  ...OTHER_DIALECTS.map((route) => requestTo(route)),
   ...[...OTHER_PATHS, PROCESS_ATTACH_PATH].map((path) => requestTo({ method: "GET", path })),
   requestTo({ method: "POST", path: "/internal/ring/{id}" }),
   text.chain((path) => requestTo({ method: "GET", path: `/${encodeURI(wellFormed(path))}` })),

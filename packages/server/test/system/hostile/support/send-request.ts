@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { HostileServer } from "./hostile-server.ts";
 import type { HostileRequest } from "./requests.ts";
 
-/** What came back. No status: the server closed, or nothing came in the time that a client waits here. */
+/** The response. No status: the server closed the connection, or did not answer in time. */
 export interface HostileAnswer {
   readonly status: number | undefined;
   readonly text: string;
@@ -25,7 +25,7 @@ export async function sendRequest(server: HostileServer, request: HostileRequest
 
 function bytesOf(server: HostileServer, { head, body, chunked }: HostileRequest): Buffer {
   const content = Buffer.from(server.fill(Buffer.from(body, "base64").toString("latin1")), "latin1");
-  // Ids are longer than their names: the length that was told moves with the content.
+  // Ids are longer than their names: the announced length changes with the content.
   const grown = content.length - Buffer.from(body, "base64").length;
   const told = server
     .fill(head)

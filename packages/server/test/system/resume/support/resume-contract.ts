@@ -4,13 +4,13 @@ import type { ResumeLab } from "./resume-lab.ts";
 const TIMEOUT_MS = 120_000;
 
 export interface Expectations {
-  /** What was written after the last save is there after kill -9: the provider has it, not the store. */
+  /** Data written after the last save survives kill -9: the provider has it, not the store. */
   readonly keepsUnsaved: boolean;
 }
 
-/** What holds on every backend for servers, and for `sandboxer run --key`, that are processes of their own. */
+/** Holds on every backend for servers, and for `sandboxer run --key`, as separate processes. */
 export function resumeAcrossProcesses(open: () => Promise<ResumeLab>, { keepsUnsaved }: Expectations): void {
-  test("what one process wrote, the next reads, also after kill -9", { timeout: TIMEOUT_MS }, async () => {
+  test("the next process reads the data of the previous one, even after kill -9", { timeout: TIMEOUT_MS }, async () => {
     const lab = await open();
     const first = await lab.start();
     await first.run("echo one > marker");

@@ -8,9 +8,9 @@ import { temporaryFolder } from "../../../../../../test/kit/temporary-folder.ts"
 const KEY = "my-convo";
 
 export interface LabOptions {
-  /** Of every server. */
+  /** The flags of every server. */
   readonly flags: readonly string[];
-  /** Of every `sandboxer run`. */
+  /** The flags of every `sandboxer run`. */
   readonly runFlags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
