@@ -308,7 +308,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     defaultNetwork: options.defaultNetwork ?? "none",
     outside: new Outside(options.outside),
     scrub: options.scrub,
-    handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
+    handoffTimeoutMs: options.handoffTimeoutMs ?? 60_000,
     ...(options.drainTimeoutMs === undefined ? {} : { drainTimeoutMs: options.drainTimeoutMs }),
   });
 

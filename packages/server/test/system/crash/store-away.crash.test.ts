@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer, type TestServer } from "../../../../../test/kit/server/test-server.ts";
@@ -34,7 +34,10 @@ async function cuttableServer(store?: string): Promise<CuttableServer> {
     });
   const shared = store === undefined ? {} : { store };
   const server = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, wrapStore, ...shared });
-  return { server, missed, cut: (isAway) => void (away = isAway) };
+  const cut = (isAway: boolean): void => void (away = isAway);
+  // A test that fails must not leave a server that cannot drain.
+  onTestFinished(() => cut(false));
+  return { server, missed, cut };
 }
 
 async function lastsLongerThanTheLease(server: TestServer): Promise<void> {

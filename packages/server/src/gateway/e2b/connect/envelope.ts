@@ -1,3 +1,4 @@
+import { hasCode } from "../../../support/errno.ts";
 import { ConnectError } from "./connect-error.ts";
 
 /** A message in a stream is 5 bytes and its payload: flags, and the length as an unsigned big-endian number. */
@@ -31,7 +32,7 @@ export async function* readMessages(source: AsyncIterable<Uint8Array>, maxBytes:
   let held = 0;
   let wanted = HEAD_BYTES;
   let flags: number | undefined;
-  for await (const chunk of source) {
+  for await (const chunk of received(source)) {
     parts.push(chunk);
     held += chunk.length;
     while (held >= wanted) {
@@ -52,6 +53,15 @@ export async function* readMessages(source: AsyncIterable<Uint8Array>, maxBytes:
     }
   }
   if (held > 0 || flags !== undefined) throw new ConnectError("invalid_argument", "The stream ended inside a message.");
+}
+
+/** A client that disconnects in the middle of its request is no failure of the server. */
+async function* received(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* source;
+  } catch (error) {
+    throw isDisconnect(error) ? new ConnectError("canceled", "The client disconnected.", { cause: error }) : error;
+  }
 }
 
 /** The only message of a request whose answer is a stream. */
@@ -78,4 +88,8 @@ function parse(payload: Buffer): unknown {
   } catch {
     throw new ConnectError("invalid_argument", "A message is not JSON.");
   }
+}
+
+function isDisconnect(error: unknown): boolean {
+  return hasCode(error, "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE");
 }

@@ -158,9 +158,16 @@ export function networkLeftovers(instanceId: string): { namespaces: string[]; li
   const lines = (text: string): string[] => text.split("\n").filter((line) => line !== "");
   return {
     namespaces: lines(ip("netns", "list")).filter((line) => line.startsWith(`sandboxer-${instanceId}`)),
-    links: lines(ip("-o", "link")).filter((line) => /^\d+: sandboxer-\d+@/.test(line)),
+    links: lines(ip("-o", "link")).filter((line) => isLinkOf(instanceId, line)),
     tables: lines(execFileSync("nft", ["list", "tables"], { encoding: "utf8" })).filter((line) =>
       line.includes(instanceId),
     ),
   };
+}
+
+/** The link of a namespace that is deleted already counts for every server; those of other living servers do not. */
+function isLinkOf(instanceId: string, line: string): boolean {
+  if (!/^\d+: sandboxer-\d+@/.test(line)) return false;
+  const [, namespace] = /link-netns (\S+)/.exec(line) ?? [];
+  return namespace === undefined || namespace.startsWith(`sandboxer-${instanceId}`);
 }

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { endFrame, messageFrame, readMessages } from "../../../../src/gateway/e2b/connect/envelope.ts";
@@ -62,3 +63,17 @@ test("compressed messages, unknown flags and text that is not JSON are refused",
 test("nothing after an end frame is read", async () => {
   expect(await read(Buffer.concat([messageFrame({ a: 1 }), endFrame(), Buffer.from("rubbish")]))).toEqual([{ a: 1 }]);
 });
+
+test("a client that disconnects has canceled its call, and other errors stay what they are", async () => {
+  const failing = async (error: Error): Promise<unknown> =>
+    await Array.fromAsync(readMessages(Readable.from(brokenBy(error)), MAX_BYTES)).catch((thrown: unknown) => thrown);
+  const aborted = Object.assign(new Error("aborted"), { code: "ECONNRESET" });
+  expect(await failing(aborted)).toMatchObject({ name: "ConnectError", code: "canceled", cause: aborted });
+  const bug = new TypeError("a bug");
+  expect(await failing(bug)).toBe(bug);
+});
+
+async function* brokenBy(error: Error): AsyncGenerator<Uint8Array> {
+  yield messageFrame({}).subarray(0, 3);
+  throw error;
+}
