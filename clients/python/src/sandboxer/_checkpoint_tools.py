@@ -41,7 +41,7 @@ def checkpoint_functions(sandbox: Callable[[], AsyncSandbox]) -> list[Tool]:
 
     async def rewind(checkpoint_id: str) -> str:
         """Return the sandbox to a checkpoint: files, memory and running programs are as they were then. Everything
-        since is undone. The present state is saved first."""
+        since is undone. The current state is saved first."""
         target = await sandbox().client.snapshots.get(checkpoint_id)
         before = await _capture(sandbox(), f"before the rewind to {target.name or target.id}")
         await sandbox().rewind(target.id)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class AsyncSandboxer:
-    """A server, and requests about it as a whole. The class for sandboxes creates them."""
+    """A server, and requests about it as a whole. The sandbox class creates sandboxes."""
 
     snapshots: AsyncSnapshots
     images: AsyncImages
@@ -82,7 +82,7 @@ class AsyncSandboxer:
             yield decode(OperationRecord, item)
 
     async def operation(self, id: str, *, wait: float | None = None) -> OperationRecord:
-        """With ``wait``, up to 60 seconds, waits for its end or that time."""
+        """With ``wait``, waits up to that many seconds, at most 60, for it to end."""
         answer = await self._transport.call("getOperation", params={"id": id}, query={"wait": wait})
         return decode(OperationRecord, answer)
 
@@ -104,7 +104,7 @@ class AsyncSandboxer:
         await self._transport.call("stopScrub")
 
     async def profiles(self) -> list[dict[str, Any]]:
-        """As in their files, with their field names."""
+        """The profiles, with the field names of their files."""
         return list((await self._transport.call("listProfiles"))["items"])
 
     async def profile(self, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The end of a process as one number, for frameworks that know nothing else."""
+"""The outcome of a process as one number, for frameworks that expect only that."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import signal
 from ._process_link import ExitStatus
 from .errors import failure
 
-#: As the program `timeout` has it.
+#: As the program `timeout` does.
 TIMED_OUT = 124
 
 
 def exit_code_of(ended: ExitStatus | None) -> int:
-    """A signal is 128 and its number, as in a shell."""
+    """A signal is 128 plus its number, as in a shell."""
     if ended is None:
         raise failure("wrong_state", "The process was detached before it ended.")
     if ended.timed_out:

@@ -65,11 +65,11 @@ class AsyncSandboxFiles:
         return decode_all(FileEntry, (await self._calls.call("listFiles", query={"path": path}))["items"])
 
     async def stat(self, path: str) -> FileEntry:
-        """The facts of a file, a folder or a link."""
+        """The metadata of a file, a folder or a link."""
         return decode(FileEntry, await self._calls.call("statFile", query={"path": path}))
 
     async def exists(self, path: str) -> bool:
-        """Whether there is a file, a folder or a link."""
+        """Whether a file, a folder or a link exists."""
         try:
             await self.stat(path)
             return True
@@ -84,7 +84,7 @@ class AsyncSandboxFiles:
         await self._calls.call("removeFile", query=query, wire=Wire(**options))
 
     async def mkdir(self, path: str, *, parents: bool = True, **options: Unpack[CallOptions]) -> None:
-        """Creates a folder, with those above it."""
+        """Creates a folder and its parents."""
         await self._calls.call("makeFolder", body={"path": path, "parents": parents}, wire=Wire(**options))
 
     async def rename(self, source: str, to: str, **options: Unpack[CallOptions]) -> None:
@@ -111,7 +111,7 @@ class AsyncSandboxFiles:
         filter: Callable[[str], bool] | None = None,
         **options: Unpack[CallOptions],
     ) -> UploadResult:
-        """Uploads the contents of a local folder to a folder of the sandbox, which is created if missing. ``filter``
+        """Uploads the contents of a local folder to a folder in the sandbox, which is created if missing. ``filter``
         gets paths relative to the folder, and says which to include."""
         with cast("IO[bytes]", tempfile.SpooledTemporaryFile(SPOOL_BYTES)) as archive:
             await asyncio.to_thread(pack_folder, local_folder, archive, filter)
@@ -119,7 +119,7 @@ class AsyncSandboxFiles:
             return await self.upload_tar(path, archive, **options)
 
     async def download_folder(self, path: str, local_folder: Path, *, skip_unreadable: bool = False) -> UnpackResult:
-        """Downloads the contents of a folder of the sandbox to a local folder, which is created if missing. Nothing is
+        """Downloads the contents of a folder in the sandbox to a local folder, which is created if missing. Nothing is
         written outside it."""
         with cast("IO[bytes]", tempfile.SpooledTemporaryFile(SPOOL_BYTES)) as archive:
             async for piece in self.download_tar(path, skip_unreadable=skip_unreadable):

@@ -29,8 +29,8 @@ class AsyncImages:
         return decode(ImageRecord, await self._transport.call("getImage", params={"image": image}))
 
     async def pull(self, image: str, **options: Unpack[LongCallOptions]) -> ImageRecord:
-        """Asks the registry, even if an image of this name is there. Creating a sandbox pulls a missing image by
-        itself."""
+        """Asks the registry, even if an image with this name exists. Creating a sandbox pulls a missing image
+        automatically."""
         wire = Wire(**options)
         return decode(ImageRecord, await self._transport.call("pullImage", body={"image": image}, wire=wire))
 

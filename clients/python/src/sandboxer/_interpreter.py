@@ -1,4 +1,4 @@
-"""Code interpreters: contexts with variables that stay between cells."""
+"""Code interpreters: contexts with variables that persist between cells."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class InterpreterOptions(TypedDict, total=False):
 
 
 class AsyncInterpreter:
-    """The code interpreters of a sandbox: contexts with variables that stay between cells."""
+    """The code interpreters of a sandbox: contexts with variables that persist between cells."""
 
     def __init__(self, calls: SandboxCalls, options: InterpreterOptions) -> None:
         self._calls = calls
@@ -140,7 +140,7 @@ class AsyncInterpreter:
         return collected.execution()
 
     async def stream(self, code: str, **options: Unpack[CellOptions]) -> AsyncIterator[CellEvent]:
-        """Runs a cell and yields its events. It is followed when its sandbox is paused or moves
+        """Runs a cell and yields its events. Follows the cell if its sandbox is paused or moves
         meanwhile."""
         body = {"code": code, **self._target(options.get("context"), options.get("language"))}
         for name in ("env", "timeout", "on_disconnect"):
@@ -172,7 +172,7 @@ class AsyncInterpreter:
     async def create_context(
         self, *, language: str | None = None, cwd: str | None = None, **options: Unpack[CallOptions]
     ) -> InterpreterContext:
-        """Starts an interpreter with variables of its own. ``cwd``: the folder that it starts in."""
+        """Starts an interpreter with its own variables. ``cwd``: the folder that it starts in."""
         body = {"language": language or self._language, **({} if cwd is None else {"cwd": cwd})}
         return decode(InterpreterContext, await self._calls.call("createContext", body=body, wire=Wire(**options)))
 

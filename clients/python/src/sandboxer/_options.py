@@ -51,11 +51,11 @@ class ConnectionOptions(TypedDict, total=False):
     relay: bool
     #: Seconds that a server may be silent before a call counts as lost. Default: 300.
     timeout: float
-    #: For servers with a certificate of a private authority. Default: the system's authorities.
+    #: For servers with a certificate from a private authority. Default: the system's authorities.
     ssl_context: ssl.SSLContext | None
-    #: The URL of an HTTP proxy. Default: that of the environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY).
+    #: The URL of an HTTP proxy. Default: from the environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY).
     proxy: str | None
-    #: Another transport of httpx, such as one for tests.
+    #: Another httpx transport, such as one for tests.
     http_transport: httpx.AsyncBaseTransport | None
 
 

@@ -1,4 +1,4 @@
-"""Runs the asynchronous SDK for programs that do not use asyncio: on one event loop, in a thread of its own."""
+"""Runs the asynchronous SDK for programs that do not use asyncio: on one event loop, in a separate thread."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _running() -> asyncio.AbstractEventLoop | None:
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """A forked process has no thread of its parent's, so it starts its own."""
+    """A forked process does not have its parent's thread, so it starts its own."""
     global _started
     with _lock:
         if _started is None or _started[0] != os.getpid():

@@ -138,7 +138,7 @@ class AsyncSandboxProcess:
         )
 
     async def wait(self) -> ExitStatus:
-        """Waits for its end, and drops its output."""
+        """Waits until it ends, and drops its output."""
         async for _ in self.chunks():
             pass
         return self._ended()
@@ -203,7 +203,7 @@ class AsyncSandboxProcess:
 
 
 def closing(items: AsyncIterator[Item]) -> AbstractAsyncContextManager[AsyncIterator[Item]]:
-    """Whoever leaves a loop over an iterator also leaves the ones below it."""
+    """Leaving a loop over an iterator also closes the iterators below it."""
     return aclosing(cast("AsyncGenerator[Item]", items))
 
 

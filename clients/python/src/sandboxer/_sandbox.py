@@ -1,4 +1,4 @@
-"""A sandbox: its life, its states, its facts."""
+"""A sandbox: its lifecycle, its states, its records."""
 
 from __future__ import annotations
 
@@ -248,11 +248,11 @@ class AsyncSandbox:
         return decode(PortLink, await self._ask("createPortLink", body=body))
 
     async def withdraw_port_urls(self, port: int, **options: Unpack[CallOptions]) -> None:
-        """Ends all URLs of ``port_url`` for a port. Open connections stay."""
+        """Withdraws all URLs that ``port_url`` created for a port. Open connections stay open."""
         await self._calls.call("withdrawPortLinks", query={"port": port}, wire=Wire(**options))
 
     async def connect_port(self, port: int) -> Connection:
-        """Opens a TCP connection to a port inside, as the streams of asyncio."""
+        """Opens a TCP connection to a port inside, as asyncio streams."""
         return await connect_port(self.client._transport, self.id, self.token, port)
 
     async def forward_port(
@@ -370,7 +370,7 @@ class AsyncSandbox:
         return await self.checkpoint(**options)
 
     async def resume(self, *, checkpoint: str | None = None, **options: Unpack[LongCallOptions]) -> SandboxRecord:
-        """Resumes it on the client's server; a server that runs it is asked to hand it off."""
+        """Resumes it on the client's server; if another server runs it, that server hands it off."""
         return self._note(await self._calls.resume(checkpoint, Wire(**options)))
 
     async def handoff(self, to: str, **options: Unpack[LongCallOptions]) -> HandoffRecord:
@@ -412,7 +412,7 @@ class AsyncSandbox:
         return decode(RetentionPreview, await self._ask("previewRetention", query=query))
 
     async def destroy(self, **options: Unpack[CallOptions]) -> RemovedData:
-        """Deletes it and its checkpoints; returns how many bytes are freed, and how many others share."""
+        """Deletes it and its checkpoints; returns how many bytes are freed, and how many are shared."""
         async with self._calls.putting_down():
             answer = await self._calls.call("destroySandbox", wire=Wire(**options))
         # After a lost first response there is nothing more to report.

@@ -165,17 +165,17 @@ class AsyncSandboxSession:
         await self.wait_closed()
 
     async def close(self) -> None:
-        """Disconnects. The sandbox stays, and executions keep running."""
+        """Disconnects. The sandbox and its executions keep running."""
         await self._socket.close()
         await self.wait_closed()
 
     async def wait_closed(self) -> Closed:
-        """Waits until the session is over. Never fails."""
+        """Waits until the session has ended. Never fails."""
         assert self._reader is not None
         return await asyncio.shield(self._reader)
 
     async def events(self) -> AsyncIterator[Event]:
-        """Every event of the server, from the first step of the loop until the session is over."""
+        """Every event of the server, from the first step of the loop until the session has ended."""
         arrived: asyncio.Queue[Event | None] = asyncio.Queue()
 
         def listen(event: Event, error: SandboxerError | None) -> None:

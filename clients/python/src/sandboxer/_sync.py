@@ -138,7 +138,7 @@ class SandboxProcess:
         return run(self._async.collect(max_output_bytes=max_output_bytes))
 
     def wait(self) -> ExitStatus:
-        """Waits for its end, and drops its output."""
+        """Waits until it ends, and drops its output."""
         return run(self._async.wait())
 
     def write(self, data: Bytes) -> None:
@@ -221,11 +221,11 @@ class SandboxFiles:
         return run(self._async.list(path))
 
     def stat(self, path: str) -> FileEntry:
-        """The facts of a file, a folder or a link."""
+        """The metadata of a file, a folder or a link."""
         return run(self._async.stat(path))
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file, a folder or a link."""
+        """Whether a file, a folder or a link exists."""
         return run(self._async.exists(path))
 
     def remove(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> None:
@@ -233,7 +233,7 @@ class SandboxFiles:
         run(self._async.remove(path, recursive=recursive, **options))
 
     def mkdir(self, path: str, *, parents: bool = True, **options: Unpack[CallOptions]) -> None:
-        """Creates a folder, with those above it."""
+        """Creates a folder and its parents."""
         run(self._async.mkdir(path, parents=parents, **options))
 
     def rename(self, source: str, to: str, **options: Unpack[CallOptions]) -> None:
@@ -256,18 +256,18 @@ class SandboxFiles:
         filter: Callable[[str], bool] | None = None,
         **options: Unpack[CallOptions],
     ) -> UploadResult:
-        """Uploads the contents of a local folder to a folder of the sandbox, which is created if missing. ``filter``
+        """Uploads the contents of a local folder to a folder in the sandbox, which is created if missing. ``filter``
         gets paths relative to the folder, and says which to include."""
         return run(self._async.upload_folder(local_folder, path, filter=filter, **options))
 
     def download_folder(self, path: str, local_folder: Path, *, skip_unreadable: bool = False) -> UnpackResult:
-        """Downloads the contents of a folder of the sandbox to a local folder, which is created if missing. Nothing is
+        """Downloads the contents of a folder in the sandbox to a local folder, which is created if missing. Nothing is
         written outside it."""
         return run(self._async.download_folder(path, local_folder, skip_unreadable=skip_unreadable))
 
 
 class Interpreter:
-    """The code interpreters of a sandbox: contexts with variables that stay between cells."""
+    """The code interpreters of a sandbox: contexts with variables that persist between cells."""
 
     _async: AsyncInterpreter
 
@@ -289,7 +289,7 @@ class Interpreter:
         return run(self._async.run(code, on_event=on_event, max_output_bytes=max_output_bytes, **options))
 
     def stream(self, code: str, **options: Unpack[CellOptions]) -> Iterator[CellEvent]:
-        """Runs a cell and yields its events. It is followed when its sandbox is paused or moves
+        """Runs a cell and yields its events. Follows the cell if its sandbox is paused or moves
         meanwhile."""
         return iterate(self._async.stream(code, **options))
 
@@ -300,7 +300,7 @@ class Interpreter:
         cwd: str | None = None,
         **options: Unpack[CallOptions],
     ) -> InterpreterContext:
-        """Starts an interpreter with variables of its own. ``cwd``: the folder that it starts in."""
+        """Starts an interpreter with its own variables. ``cwd``: the folder that it starts in."""
         return run(self._async.create_context(language=language, cwd=cwd, **options))
 
     def contexts(self) -> list[InterpreterContext]:
@@ -384,8 +384,8 @@ class Images:
         return run(self._async.get(image))
 
     def pull(self, image: str, **options: Unpack[LongCallOptions]) -> ImageRecord:
-        """Asks the registry, even if an image of this name is there. Creating a sandbox pulls a missing image by
-        itself."""
+        """Asks the registry, even if an image with this name exists. Creating a sandbox pulls a missing image
+        automatically."""
         return run(self._async.pull(image, **options))
 
     def import_archive(self, archive: Bytes, *, name: str | None = None, **options: Unpack[CallOptions]) -> ImageRecord:
@@ -402,7 +402,7 @@ class Images:
 
 
 class Sandboxer:
-    """A server, and requests about it as a whole. The class for sandboxes creates them."""
+    """A server, and requests about it as a whole. The sandbox class creates sandboxes."""
 
     _async: AsyncSandboxer
 
@@ -461,7 +461,7 @@ class Sandboxer:
         return iterate(self._async.operations(**filter))
 
     def operation(self, id: str, *, wait: float | None = None) -> OperationRecord:
-        """With ``wait``, up to 60 seconds, waits for its end or that time."""
+        """With ``wait``, waits up to that many seconds, at most 60, for it to end."""
         return run(self._async.operation(id, wait=wait))
 
     def expire(self, *, apply: bool = False) -> Expiry:
@@ -481,7 +481,7 @@ class Sandboxer:
         run(self._async.stop_scrub())
 
     def profiles(self) -> list[dict[str, Any]]:
-        """As in their files, with their field names."""
+        """The profiles, with the field names of their files."""
         return run(self._async.profiles())
 
     def profile(self, name: str) -> dict[str, Any]:
@@ -632,15 +632,15 @@ class SandboxSession:
         run(self._async.destroy())
 
     def close(self) -> None:
-        """Disconnects. The sandbox stays, and executions keep running."""
+        """Disconnects. The sandbox and its executions keep running."""
         run(self._async.close())
 
     def wait_closed(self) -> Closed:
-        """Waits until the session is over. Never fails."""
+        """Waits until the session has ended. Never fails."""
         return run(self._async.wait_closed())
 
     def events(self) -> Iterator[Event]:
-        """Every event of the server, from the first step of the loop until the session is over."""
+        """Every event of the server, from the first step of the loop until the session has ended."""
         return iterate(self._async.events())
 
     def __enter__(self) -> Self:
@@ -783,7 +783,7 @@ class Sandbox:
         return run(self._async.port_url(port, expires=expires))
 
     def withdraw_port_urls(self, port: int, **options: Unpack[CallOptions]) -> None:
-        """Ends all URLs of ``port_url`` for a port. Open connections stay."""
+        """Withdraws all URLs that ``port_url`` created for a port. Open connections stay open."""
         run(self._async.withdraw_port_urls(port, **options))
 
     def forward_port(
@@ -877,7 +877,7 @@ class Sandbox:
         return run(self._async.pause(**options))
 
     def resume(self, *, checkpoint: str | None = None, **options: Unpack[LongCallOptions]) -> SandboxRecord:
-        """Resumes it on the client's server; a server that runs it is asked to hand it off."""
+        """Resumes it on the client's server; if another server runs it, that server hands it off."""
         return run(self._async.resume(checkpoint=checkpoint, **options))
 
     def handoff(self, to: str, **options: Unpack[LongCallOptions]) -> HandoffRecord:
@@ -909,7 +909,7 @@ class Sandbox:
         return run(self._async.preview_retention(retention))
 
     def destroy(self, **options: Unpack[CallOptions]) -> RemovedData:
-        """Deletes it and its checkpoints; returns how many bytes are freed, and how many others share."""
+        """Deletes it and its checkpoints; returns how many bytes are freed, and how many are shared."""
         return run(self._async.destroy(**options))
 
     def __enter__(self) -> Self:

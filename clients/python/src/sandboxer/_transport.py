@@ -129,7 +129,7 @@ class Transport:
             await response.aclose()
 
     def websocket(self, url: str, *, silence: float = 30, key: bool = True, own_key: bool = False) -> connect:
-        """Opens a WebSocket; a peer that is silent for ``silence`` seconds is asked, and given up after as many."""
+        """Opens a WebSocket; a peer that is silent for ``silence`` seconds is pinged, and given up after as many."""
         scheme, rest = url.split(":", 1)
         protocols = ["sandboxer.v1"]
         if key and self.api_key is not None:

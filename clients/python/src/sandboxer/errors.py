@@ -48,7 +48,7 @@ class InvalidRequestError(SandboxerError):
 
 
 class AuthenticationError(SandboxerError):
-    """The server wants a key, or does not know this one (401)."""
+    """The server requires a key, or rejects this one (401)."""
 
 
 class PermissionDeniedError(SandboxerError):

@@ -29,7 +29,7 @@ _FILE_ERRORS = {"file_not_found": "file_not_found", "permission_denied": "permis
 
 
 class SandboxerBackend(BaseSandbox):
-    """A sandbox as the backend of a deep agent. The sandbox stays when the agent ends: pause it, or delete it."""
+    """A sandbox as the backend of a deep agent. The sandbox is kept when the agent ends: pause it, or delete it."""
 
     #: Checkpoints, snapshots, forks, rewinds, promotions.
     sandbox: Sandbox
@@ -42,8 +42,8 @@ class SandboxerBackend(BaseSandbox):
         timeout: int = DEFAULT_TIMEOUT,
         max_output_bytes: int = MAX_OUTPUT_BYTES,
     ) -> None:
-        """``cwd``: where commands run; default: the sandbox's working folder. ``timeout``: seconds for a command that
-        has none of its own; 0: no limit."""
+        """``cwd``: where commands run; default: the sandbox's working folder. ``timeout``: seconds for a command without
+        its own timeout; 0: no limit."""
         self.sandbox = sandbox
         self._cwd = cwd
         self._timeout = timeout
@@ -106,7 +106,7 @@ class SandboxerBackend(BaseSandbox):
 
 
 def checkpoint_tools(backend: SandboxerBackend) -> list[BaseTool]:
-    """Tools with which the agent saves the state of its sandbox, and returns to it: ``checkpoint``, ``history``,
+    """Tools that let the agent save the state of its sandbox, and return to it: ``checkpoint``, ``history``,
     ``diff`` and ``rewind``."""
     functions = checkpoint_functions(lambda: backend.sandbox._async)
     return [StructuredTool.from_function(blocking(function)) for function in functions]

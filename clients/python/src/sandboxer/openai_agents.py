@@ -281,7 +281,7 @@ class SandboxerSession(BaseSandboxSession):
 
 
 class SandboxerClient(BaseSandboxClient[SandboxerClientOptions | None]):
-    """Creates sessions in sandboxes of a server."""
+    """Creates sessions in sandboxes on a server."""
 
     backend_id = "sandboxer"
     supports_default_options = True
@@ -323,8 +323,8 @@ class SandboxerClient(BaseSandboxClient[SandboxerClientOptions | None]):
         return self._wrap_session(SandboxerSession(state, sandbox), instrumentation=self._instrumentation)
 
     async def resume(self, state: SandboxSessionState) -> SandboxSession:
-        """Finds the sandbox, on whichever server it is. If it was deleted, a new one begins with the snapshot of the
-        state."""
+        """Finds the sandbox, on whichever server it is. If it was deleted, a new one is created from the state's
+        snapshot."""
         if not isinstance(state, SandboxerSessionState):
             raise TypeError("SandboxerClient.resume expects a SandboxerSessionState.")
         state.assert_path_grants_rebound()
@@ -364,7 +364,7 @@ class SandboxerClient(BaseSandboxClient[SandboxerClientOptions | None]):
 
 
 class Checkpoints(Capability):
-    """Tools with which the agent saves the state of its sandbox, and returns to it: ``checkpoint``, ``history``,
+    """Tools that let the agent save the state of its sandbox, and return to it: ``checkpoint``, ``history``,
     ``diff`` and ``rewind``."""
 
     type: Literal["checkpoints"] = "checkpoints"

@@ -1,4 +1,4 @@
-"""A real server in a process of its own, for tests of programs that use sandboxes.
+"""A real server in a separate process, for tests of programs that use sandboxes.
 
 It uses the fake backend: nothing is isolated and no real program runs, but files, processes, checkpoints, snapshots and
 handoffs behave as they do on gVisor. It needs no root, and the command ``sandboxer`` (npm's ``@sandboxer/cli``)::
@@ -46,7 +46,7 @@ def start_server(
     command: Sequence[str] | None = None,
     flags: Sequence[str] = ("--backend", "fake"),
 ) -> Iterator[TestServer]:
-    """Starts a server on a free port, with folders of its own; several servers with one ``store`` can hand off
+    """Starts a server on a free port, with its own folders; several servers with one ``store`` can hand off
     sandboxes. ``command`` is how ``sandboxer`` is started, by default from PATH or with npx."""
     folder = Path(tempfile.mkdtemp(prefix="sandboxer-testing-"))
     shared = Path(store) if store is not None else folder / "store"

@@ -35,7 +35,7 @@ export interface RunCellOptions extends CallOptions, InterpreterOptions {
 
 const MAX_OUTPUT = 10_485_760;
 
-/** The code interpreters of a sandbox: contexts with variables that stay between cells. */
+/** The code interpreters of a sandbox: contexts with variables that persist between cells. */
 export class Interpreter {
   readonly #calls: SandboxCalls;
   readonly #options: InterpreterOptions;
