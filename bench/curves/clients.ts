@@ -35,12 +35,12 @@ export async function measureClients(lab: Lab): Promise<Partial<Findings>> {
   for (const kind of kinds) notes.push(...(await measureKind(lab, kind, counts, { times, rates, memory })));
   const x = "clients at once";
   const how =
-    "The clients are one other process on the same cores. Each asks again as soon as it has its answer, so that with many of them the time is their number divided by the rate. On WebSocket each has a sandbox of its own.";
+    "All clients are in one other process on the same cores. Each sends its next request as soon as it has its answer, so with many clients the time is their number divided by the rate. On WebSocket each has its own sandbox.";
   return {
     curves: [
       {
         id: "clients-times",
-        title: "Time of an answer with many clients",
+        title: "Response time with many clients",
         x,
         y: "ms",
         series: times.series(),
@@ -48,7 +48,7 @@ export async function measureClients(lab: Lab): Promise<Partial<Findings>> {
       },
       {
         id: "clients-rate",
-        title: "Answers in a second with many clients",
+        title: "Responses per second with many clients",
         x,
         y: "/s",
         series: rates.series(),

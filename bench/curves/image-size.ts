@@ -43,8 +43,8 @@ export async function measureImageSizes(lab: Lab): Promise<Partial<Findings>> {
         notes: [
           `Sizes above ${LARGE_MB} MB are measured once. ` +
             "A checkpoint of sandboxer is durable, verified and compressed in its store; `runsc checkpoint` leaves plain files that are not synced. " +
-            "A restore is measured to the first answer of the agent inside; memory that an engine loads behind that is waited for by who uses it, so the time until 1 % of all pages were changed stands beside it. Elsewhere means at a server that has nothing of it in its caches. Before the second checkpoint 1 % of the pages were changed, spread over all. " +
-            "The engine writes and reads all of the memory each time, so nothing here can be flat before the engine is; what sandboxer takes beyond it is hashing, compression, syncing and reading back.",
+            "A restore is measured to the first answer of the agent inside; programs wait for memory that an engine loads after that, so the table also has the time until 1 % of all pages were changed. Elsewhere means at a server whose caches have none of it. Before the second checkpoint, 1 % of the pages were changed, spread over all. " +
+            "The engine writes and reads all of the memory each time, so no curve here can be flat before the engine's is; sandboxer adds hashing, compression, syncing and reading back.",
         ],
       },
       {

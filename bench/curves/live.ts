@@ -54,7 +54,7 @@ export async function measureLive(lab: Lab): Promise<Partial<Findings>> {
         y: "ms",
         series: times.series(),
         notes: [
-          "All are idle, with an agent inside and nothing else. Exec is of a sandbox that has had none for a while.",
+          "All are idle, with only an agent inside. Exec runs in a sandbox that has had none for a while.",
           ...notes,
         ],
       },

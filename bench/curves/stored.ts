@@ -44,7 +44,7 @@ export async function measureStored(lab: Lab): Promise<Partial<Findings>> {
   await rm(store, { recursive: true }).catch(() => {});
   const x = "stored sandboxes";
   const how =
-    "The store is a directory; the backend is the fake one, which takes no time, so only the server's and the store's part is measured. A page of the list reads the names of all sandboxes and the heads that it shows; heads that a server has not seen before are read once in the background after its start, and the first list waits for that. With a thousand or more, the server keeps them in its data folder for the next start.";
+    "The store is a directory; the backend is the fake one, which takes no time, so only the server and the store are measured. A page of the list reads the names of all sandboxes and the heads that it shows; heads that a server has not seen before are read once in the background after its start, and the first list waits for that. With a thousand or more, the server keeps them in its data folder for the next start.";
   return {
     curves: [
       { id: "stored-times", title: "A store with many sandboxes", x, y: "ms", series: times.series(), notes: [how] },

@@ -41,7 +41,7 @@ export async function measureCreate(lab: Lab): Promise<Partial<Findings>> {
     return { comparisons };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { comparisons, skipped: [{ what: "Creating when one was started ahead", why }] };
+    return { comparisons, skipped: [{ what: "Creating with warm sandboxes", why }] };
   } finally {
     await server.stop();
   }
@@ -61,7 +61,7 @@ async function createsAt(lab: Lab, place: Place): Promise<Comparison[]> {
 /** How rows of pooled sandboxes differ from the others. */
 function named({ warm }: Place, id: string, title: string): Pick<Comparison, "id" | "title" | "aim"> {
   if (!warm) return { id, title, aim: AIM };
-  return { id: `warm-${id}`, title: `${title}, one was started ahead`, aim: WARM_AIM };
+  return { id: `warm-${id}`, title: `${title}, warm`, aim: WARM_AIM };
 }
 
 /** With how many of its requests got a pooled sandbox. */

@@ -98,7 +98,7 @@ async function fill(server: ServerProcess, count: number): Promise<{ sandboxes: 
     sandboxes.push(...(await mapAtOnce(batch, CREATES_AT_ONCE, () => createSandbox(server))));
   }
   const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
-  notes.push(`${sandboxes.length} sandboxes were made in ${seconds} s, ${CREATES_AT_ONCE} at once.`);
+  notes.push(`${sandboxes.length} sandboxes were created in ${seconds} s, ${CREATES_AT_ONCE} at once.`);
   return { sandboxes, notes };
 }
 
@@ -109,7 +109,7 @@ async function quietNote(server: ServerProcess, count: number): Promise<string> 
   const percent = (ms: number): string => ((ms / WATCHED_MS) * 100).toFixed(2);
   const theirs = percent(after.descendantsMs - before.descendantsMs);
   const own = percent(after.ownMs - before.ownMs);
-  return `While nobody asks for anything, ${count} idle sandboxes take ${theirs} % of a core, and their server ${own} %.`;
+  return `Without requests, ${count} idle sandboxes use ${theirs} % of a core, and their server ${own} %.`;
 }
 
 async function memoryNote(server: ServerProcess, count: number): Promise<string> {

@@ -88,7 +88,7 @@ async function costOfOurs(
   if (kind === "dozing") await untilAllDoze(server);
   const cpuPercent = await watch(count, watchedMs, async () => (await cpuUseOf(server.pid)).descendantsMs);
   const { dozing } = await callServer(server, "GET", "/v1/server");
-  if (kind === "waiting" && dozing !== 0) throw new Error(`${String(dozing)} sandboxes doze though a program waits.`);
+  if (kind === "waiting" && dozing !== 0) throw new Error(`${String(dozing)} sandboxes doze although a program waits.`);
   const memoryMiB = ((await treeMemoryMiB(server.pid)) - emptyMiB) / count;
   for (const sandbox of sandboxes) await destroySandbox(server, sandbox);
   return { memoryMiB, cpuPercent };

@@ -27,7 +27,7 @@ export function coldRestore(lab: Lab): Promise<Comparison> {
 export function warmRestore(lab: Lab, server: WarmServer): Promise<Comparison> {
   return restoreRow(lab, server, {
     id: "warm-restore-first-output",
-    title: "Restore a prepared snapshot to output (python), it was loaded ahead",
+    title: "Restore a prepared snapshot to output (python), warm",
     aim: AIM,
     warm: true,
     attempt: async (restore) => {

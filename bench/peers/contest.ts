@@ -51,7 +51,7 @@ export async function contest(
     const title = ROW_TITLES[row];
     const found = sides.flatMap(([peer, values]) => sideOf(peer, task, row, values[row]));
     if (found[0]?.name === JUDGED) return [{ id: `peer-${row}`, title, unit: "ms", sides: found }];
-    const why = row === "run-ahead" ? "the machine had too much to do for any to be started ahead" : "it failed";
+    const why = row === "run-ahead" ? "the machine was too busy for warm sandboxes" : "it failed";
     skipped.push({ what: `${JUDGED}: ${title}`, why });
     return [];
   });

@@ -102,5 +102,5 @@ async function memory(api: DockerApi, image: string): Promise<{ save: number; re
 
 async function firstWords(output: Readable): Promise<string> {
   for await (const chunk of output.iterator({ destroyOnReturn: false })) return (chunk as Buffer).toString();
-  throw new Error("it ended without a word");
+  throw new Error("it ended without output");
 }

@@ -16,7 +16,7 @@ export const ROW_TITLES: Readonly<Record<RowName, string>> = {
   commit: "Save its files (100 MB are new)",
   "from-commit": "A new one from those files, to its first output",
   save: "Save it with its memory (100 MB)",
-  restore: "Go on from that, to the first sign of life",
+  restore: "Resume from that, to the first output",
 };
 
 /**

@@ -20,9 +20,9 @@ export async function openSandboxer(lab: Lab): Promise<Peer> {
     work: {
       run: {
         what: {
-          run: "WebSocket connect, create, `echo hello` in bash, first stdout event; nothing started ahead",
+          run: "WebSocket connect, create, `echo hello` in bash, first stdout event; no warm sandboxes",
           get "run-ahead"() {
-            return `the same at a server with its usual settings; ${ahead.got} of ${ahead.asked} got one that was started ahead, the others do not count`;
+            return `the same at a server with its usual settings; ${ahead.got} of ${ahead.asked} got a warm sandbox, the others do not count`;
           },
         },
         once: async () => {

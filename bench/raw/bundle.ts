@@ -23,7 +23,7 @@ export async function readServerSpec(runDirectory: string): Promise<Spec> {
       return JSON.parse(await readFile(join(sandboxes, sandbox, "config.json"), "utf8")) as Spec;
     }
   }
-  throw new Error(`No sandbox lives in ${runDirectory}.`);
+  throw new Error(`There is no sandbox in ${runDirectory}.`);
 }
 
 export async function writeBundle(

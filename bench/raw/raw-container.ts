@@ -42,7 +42,7 @@ export class RawContainer {
   async firstByteMs(): Promise<number> {
     await new Promise<void>((resolve, reject) => {
       this.output.once("data", () => resolve());
-      this.output.once("end", () => reject(new Error(`${this.id} ended without a word`)));
+      this.output.once("end", () => reject(new Error(`${this.id} ended without output`)));
     });
     return performance.now() - this.startMs;
   }

@@ -10,16 +10,16 @@ interface Reason {
 const REASONS: readonly Reason[] = [
   {
     id: /^image-pull/,
-    why: "gVisor starts a kernel for the sandbox, which runc does not; the download, unpacking and stacking are the rest",
+    why: "gVisor starts a kernel for the sandbox, which runc does not; the rest is download, unpacking and stacking",
   },
   {
     id: /^image-create/,
-    why: "gVisor reads the image's files through its own process, as those of the host",
+    why: "gVisor reads the image's files through its own process, like those of the host",
   },
   {
     id: /^(create|first-output|peer-run)/,
     against: /\(runc\)/,
-    why: "runc starts a process of the host's kernel; gVisor starts a kernel for each sandbox, which is what isolates it",
+    why: "runc starts a process on the host's kernel; gVisor starts a kernel for each sandbox, which isolates it",
   },
   {
     id: /^(create|first-output|peer-run)/,
@@ -32,7 +32,7 @@ const REASONS: readonly Reason[] = [
   },
   {
     id: /^(exec|peer-exec)/,
-    why: "most of the time is gVisor starting the program, which is the same for both; the row of the ping shows the round trip alone",
+    why: "most of the time is gVisor starting the program, which is the same for both; the ping row shows the round trip alone",
   },
   {
     id: /^proxy-/,
@@ -76,7 +76,7 @@ const REASONS: readonly Reason[] = [
   },
   {
     id: /^second-time/,
-    why: "the engine writes all memory again at each checkpoint, and an engine that writes it in large pieces waits for memory that its machine had given away; the row with memory at hand excludes that",
+    why: "the engine writes all memory again at each checkpoint, and an engine that writes it in large pieces waits for memory that its machine had returned to the host; the row with memory at hand excludes that",
   },
   {
     id: /^second-bytes/,

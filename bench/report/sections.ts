@@ -10,7 +10,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Beside raw runsc",
     groups: ["create", "exec", "output", "checkpoint", "density"],
     about: [
-      "The same work by the server, over WebSocket, and by `runsc` alone: same engine, flags, sandbox configuration and",
+      "The same work done by the server, over WebSocket, and by `runsc` alone: same engine, flags, sandbox configuration and",
       "machine, in alternating rounds.",
     ],
   },
@@ -27,15 +27,15 @@ export const SECTIONS: readonly Section[] = [
     title: "Code interpreter",
     groups: ["cell"],
     about: [
-      "A cell in a Python that waits, beside a new `python3 -c` for the same line, in the same sandbox and over the same API.",
+      "A cell in a waiting Python, compared with a new `python3 -c` for the same line, in the same sandbox and over the same API.",
     ],
   },
   {
     title: "Container images",
     groups: ["images"],
     about: [
-      "An image of about 50 MB (packed) in a registry on the same machine. The first row begins with nothing of it on the",
-      "machine and ends with the first output of a program in it. In the second row it is there.",
+      "An image of about 50 MB (packed) in a registry on the same machine. The first row starts without any part of it on the",
+      "machine and ends with the first output of a program in it. In the second row the image is already there.",
     ],
   },
   {
@@ -44,7 +44,7 @@ export const SECTIONS: readonly Section[] = [
     about: [
       "sandboxer compared with itself: a second checkpoint with the first, ten forks with one image. Bytes are the size of the",
       "store's folder on the disk (`du`). Times are measured twice: with memory as it comes, and with memory at hand. A virtual",
-      "machine that gives its free memory back to its host pays for each page that it takes again, often more than for writing",
+      "machine that returns its free memory to its host pays for each page that it takes again, often more than for writing",
       "to it. Whether an image is written to memory that was just in use depends on what happened before. For memory at hand,",
       "a file of twice the size is written and removed right before each of the two checkpoints.",
     ],
@@ -70,7 +70,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Previews",
     groups: ["preview"],
     about: [
-      "A Python web server in a sandbox is asked through its preview URL. The other side is what the aim allows: the same",
+      "A Python web server in a sandbox is called through its preview URL. The other side is what the aim allows: the same",
       "request from inside the sandbox plus 5 ms, and a resume alone plus 50 ms.",
     ],
   },
@@ -88,17 +88,17 @@ export const SECTIONS: readonly Section[] = [
     about: [
       "The requests of each operation, of all servers together. The last row is what an idle server requests anyway; it is not",
       "included in the others. On buckets these are HTTP requests, counted by a proxy in front of the real server; on a",
-      "directory they are calls to the store, without the test at the start. A conditional write fails if somebody else wrote",
-      "meanwhile; a look asks for the size only. Images are small here: on buckets, larger ones take one write for each 16 MiB.",
-      "The reads of a handoff grow with its time, because the newcomer looks four times per second. Lease time 15 s.",
+      "directory they are calls to the store, without the test at the start. A conditional write fails if another writer wrote",
+      "meanwhile; a look asks only for the size. Images are small here: on buckets, larger ones take one write for each 16 MiB.",
+      "The reads of a handoff grow with its time, because the newcomer reads four times per second. Lease time 15 s.",
     ],
   },
   {
     title: "Cost of standing still",
     groups: ["fleet"],
     about: [
-      "Servers that hold sandboxes while nothing happens: their leases, looks at each other, bells, markers, and the choice of",
-      "a collector. It is their own code on a store in memory that counts, with a lease time of 15 s; time passes as fast as",
+      "Servers that hold sandboxes while nothing happens: their leases, checks of each other, bells, markers, and the choice of",
+      "a collector. Their own code runs on a counting store in memory, with a lease time of 15 s; time passes as fast as",
       "the work is done. The aim is at most 300 GETs per second for 100 servers.",
     ],
   },

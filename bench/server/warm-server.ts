@@ -44,7 +44,7 @@ export async function withHitRate<T>(
   const result = await work();
   const after = await poolOf(server);
   const [got, missed] = [after.handed_out - before.handed_out, after.missed - before.missed];
-  return { result, hits: `${got} of ${got + missed} requests got one that was started ahead` };
+  return { result, hits: `${got} of ${got + missed} requests got a warm sandbox` };
 }
 
 async function poolOf(server: Pick<ServerProcess, "url">): Promise<Pool> {
@@ -58,5 +58,5 @@ async function untilReady(server: Pick<ServerProcess, "url">): Promise<void> {
     if (ready > 0 && preparing === 0) return;
     await sleep(50);
   }
-  throw new Error("The server starts no sandbox ahead: the machine has too much to do, or too little memory.");
+  throw new Error("The server starts no warm sandbox: the machine is too busy, or has too little memory.");
 }
