@@ -37,7 +37,7 @@ function foreignPackage(name, version, wantedBy) {
   const system = SYSTEMS.find((word) => words.includes(word));
   const processor = PROCESSORS.find((word) => words.includes(word));
   if (!/^\d/.test(version) || processor === undefined)
-    throw new Error(`${name}@${version}: its system cannot be told from its name`);
+    throw new Error(`${name}@${version}: its system is not clear from its name`);
   const musl = words.some((word) => word.startsWith("musl"));
   if (system === process.platform && processor === process.arch && !musl) {
     throw new Error(`${name}@${version} is for this system; the registry must have it`);

@@ -128,7 +128,7 @@ function pageOf(runs: readonly Run[], commit: string): string {
   };
   const rows = steps.map((step) => `| ${[step, ...runs.map((each) => cell(each, step))].join(" | ")} |`);
   return [
-    "# E2B's packages that were tried",
+    "# Tested E2B packages",
     "",
     "This page is the log of the last `npm run test:matrix`: E2B's published packages, unmodified, against a server on gVisor. `–` is a call that the package does not have, or that the scenario leaves out.",
     "",

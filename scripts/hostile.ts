@@ -52,7 +52,7 @@ async function soak(seconds: number): Promise<number> {
     print(`\n== ${backend}, ${Math.round(share)} s`);
     const { lives, failures } = await runSoak({ backend, seconds: share, flags, say: print });
     for (const failure of failures) print(`FAILED: ${failure}`);
-    print(`${backend}: ${lives} lives, ${failures.length === 0 ? "nothing rises" : `${failures.length} failures`}`);
+    print(`${backend}: ${lives} sandboxes, ${failures.length === 0 ? "nothing grows" : `${failures.length} failures`}`);
     failed += failures.length;
   }
   return failed === 0 ? 0 : 1;

@@ -27,12 +27,12 @@ const tag = `v${version}`;
 const date = new Date().toISOString().slice(0, 10);
 
 const problems = [
-  ...(section.date === "unreleased" ? [] : [`${version} was released on ${section.date}. Begin a new section.`]),
+  ...(section.date === "unreleased" ? [] : [`${version} was released on ${section.date}. Start a new section.`]),
   ...problemsOf(section).map((problem) => `CHANGELOG.md, ${version}: ${problem}`),
   ...longSubjects(root).map((line) => `A subject is longer than ${MAX_SUBJECT} characters: ${line}`),
-  ...(git(root, "tag", "--list", tag) === "" ? [] : [`The tag ${tag} exists.`]),
+  ...(git(root, "tag", "--list", tag) === "" ? [] : [`The tag ${tag} already exists.`]),
   ...(git(root, "status", "--porcelain") === "" ? [] : ["The working tree has changes. Commit them first."]),
-  ...(git(root, "branch", "--show-current") === "main" ? [] : ["This is not the branch main."]),
+  ...(git(root, "branch", "--show-current") === "main" ? [] : ["The current branch is not main."]),
 ];
 
 say(

@@ -109,7 +109,7 @@ export class Deployment {
       return { ...pod, sandboxes: owns.filter((id) => sandboxIds.has(id)).length };
     });
     const [first] = servers.toSorted((a, b) => b.sandboxes - a.sandboxes);
-    if (first === undefined || first.sandboxes === 0) throw new Error("No server runs a sandbox of a client.");
+    if (first === undefined || first.sandboxes === 0) throw new Error("No server runs a client's sandbox.");
     return first;
   }
 

@@ -86,7 +86,7 @@ async function drainNode({ deployment, sandboxIds }: DisturbedCluster): Promise<
   const left = (await deployment.pods()).filter((pod) => pod.node === node);
   if (left.length > 0) throw new Error(`${left.length} servers are still on ${node}.`);
   await deployment.kubectl("uncordon", node);
-  return `${there} servers of ${node}, one after the other`;
+  return `${there} servers on ${node}, one after the other`;
 }
 
 /** The process itself; its container is started again in the same Pod, with the same data. */
@@ -98,7 +98,7 @@ async function killServer({ deployment, programs, sandboxIds }: DisturbedCluster
     .split("\n")
     .find((line) => line.startsWith(containerId))
     ?.split(/\s+/)[1];
-  if (first === undefined) throw new Error(`containerd of ${node} knows no ${containerId}.`);
+  if (first === undefined) throw new Error(`containerd on ${node} does not know ${containerId}.`);
   // The container's first process is tini, the server is its child.
   const server = (await output(["cat", `/proc/${first}/task/${first}/children`])).trim().split(" ")[0];
   process.kill(Number(server), "SIGKILL");

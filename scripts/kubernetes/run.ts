@@ -143,7 +143,7 @@ async function disturb(deployment: Deployment, clients: readonly Client[]): Prom
       const gained = numbers.reduce((sum, each) => sum + each, 0);
       return {
         value: undefined,
-        text: `${text}; ${surviving.length} clients got ${gained} numbers, none lost or twice; reconnected ${again} times`,
+        text: `${text}; ${surviving.length} clients got ${gained} numbers, none lost or repeated; reconnected ${again} times`,
       };
     });
   }

@@ -63,7 +63,7 @@ test("a refused release lists every obstacle", () => {
     "problem: CHANGELOG.md, 1.3.0: It has an unknown area: Colours.",
     expect.stringMatching(/^problem: A subject is longer than 72 characters: [0-9a-f]+ A subject that goes on/),
     "problem: The working tree has changes. Commit them first.",
-    "problem: This is not the branch main.",
+    "problem: The current branch is not main.",
   ]);
   expect(stdout).toContain("Nothing was changed.");
   expect(status).toBe(1);

@@ -24,7 +24,7 @@ export async function runSuite(
 ): Promise<SuiteResult> {
   const title = titleOf(suite);
   const heading = `\n== ${title}\n`;
-  process.stdout.write(output === "as it comes" ? heading : `${title}: begun\n`);
+  process.stdout.write(output === "as it comes" ? heading : `${title}: started\n`);
   const directory = mkdtempSync(join(suite.temporaryIn ?? tmpdir(), "sandboxer-test-"));
   const reportPath = join(directory, "report.json");
   const outputPath = join(directory, "output");

@@ -12,7 +12,7 @@ export function differencesFrom(page: string, observations: readonly Observation
   const differences = [...differentCells(written, seen), ...goneRows(written, seen)];
   if (differences.length > 0) return differences;
   const same = renderTable(mergeTables(written, seen)) === parts.table;
-  return same ? [] : ["the order of the rows, or how the table is written"];
+  return same ? [] : ["the order of the rows, or the format of the table"];
 }
 
 /** Backends that are on the page and were not tested. */
