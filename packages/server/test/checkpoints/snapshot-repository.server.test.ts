@@ -213,7 +213,7 @@ describe("a name", () => {
     expect(await repository.amend(first.id, { name: "base" })).toMatchObject({ name: "base" });
   });
 
-  it("stands for a complete snapshot, also when others save at the same time", async () => {
+  it("names a complete snapshot, even when others save at the same time", async () => {
     const { repository } = await openRepository();
     const states = await Promise.all([100, 200, 300, 400].map(async (sizeBytes) => await savedState({ a: sizeBytes })));
     await Promise.all(states.map(async (state) => await save(repository, state, { name: "busy" })));

@@ -55,7 +55,7 @@ it("collects when it is due, again after a failure, and reads each image once", 
   expect(found).toHaveLength(3);
 });
 
-it("looks for packs soon after images were removed, and for all when that is due", async () => {
+it("checks packs soon after images are removed, and everything when that is due", async () => {
   const [store, clock] = [new MemoryStore(), new FakeClock()];
   const image = await writeModel(store, randomUUID(), `${randomUUID()}/checkpoints/checkpoint_1.img`, undefined);
   const found: unknown[] = [];
@@ -120,7 +120,7 @@ function watched(everyMs: number) {
   return { collection, kinds, pass, afterEach: (then: () => void) => (onLooked = then) };
 }
 
-it("looks for all when that is due, also where images go all the time", async () => {
+it("checks everything when that is due, even if images are removed all the time", async () => {
   const { collection, kinds, pass, afterEach } = watched(600_000);
   afterEach(() => collection.imagesRemoved());
   collection.imagesRemoved();
@@ -130,7 +130,7 @@ it("looks for all when that is due, also where images go all the time", async ()
   await collection.close();
 });
 
-it("looks for packs once in an hour where saves make older ones go", async () => {
+it("checks packs once an hour where saves remove older images", async () => {
   const { collection, kinds, pass } = watched(24 * 3_600_000);
   for (let minute = 0; minute < 180; minute++) {
     collection.imageReplaced();
@@ -140,7 +140,7 @@ it("looks for packs once in an hour where saves make older ones go", async () =>
   await collection.close();
 });
 
-it("one server of several collects, and another one follows when it is dead", async () => {
+it("one of several servers collects, and another one takes over when it is dead", async () => {
   const [store, clock] = [new MemoryStore(), new FakeClock()];
   const dead = new Set<string>();
   const worked: string[] = [];

@@ -3,7 +3,7 @@ import { CollectorSeat } from "../../src/collection/collector-seat.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-it("a record of a later format is left alone, and the seat is not taken", async () => {
+it("a record of a later format is left alone, and the server does not collect", async () => {
   const store = new MemoryStore();
   await store.swapCell("collection/record.json", undefined, Buffer.from('{"format":2,"seats":[]}'));
   const before = await store.readCell("collection/record.json");
@@ -14,7 +14,7 @@ it("a record of a later format is left alone, and the seat is not taken", async 
   expect(await store.readCell("collection/record.json")).toEqual(before);
 });
 
-it("a server that left the seat takes it again after an hour, or after another one had it", async () => {
+it("a collector that resigned collects again after an hour, or after another server did", async () => {
   const [store, clock, dead] = [new MemoryStore(), new FakeClock(), new Set<string>()];
   const isDead = async (id: string): Promise<boolean> => dead.has(id);
   const [first, second] = ["first", "second"].map((id) => new CollectorSeat(store, { me: () => id, isDead, clock }));

@@ -12,7 +12,7 @@ import { MemoryStore } from "./memory-store.ts";
 
 const NEVER_SAVED: NewSandbox = { ...newSandbox(), flags: { ...newSandbox().flags, enable_checkpoint: false } };
 
-it("removes the heads of sandboxes that died with their server, and of those only", async () => {
+it("removes only the heads of sandboxes that died with their server", async () => {
   const store = new MemoryStore();
   const [living, dead] = [randomUUID(), randomUUID()];
   await store.swapCell(instanceKey(living), undefined, encodeRecord(liveRecord(null, 1, 15_000)));

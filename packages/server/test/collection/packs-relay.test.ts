@@ -22,7 +22,7 @@ interface Begun {
  * Each image is removed as soon as the next one is begun, and is there only while the collector looks at pins: so it sees
  * neither an image nor, of those that were begun before it looked, a pin.
  */
-it("a pack that is handed on from image to image behind the collector's back stays", async () => {
+it("a pack that passes from image to image unnoticed by the collector is kept", async () => {
   const store = new MemoryStore();
   const pack = packId(randomUUID(), 0);
   await store.write(packKey(pack), [Buffer.from("blocks")]);

@@ -108,7 +108,7 @@ async function play(bursts: readonly Burst[], plant: (store: ObjectStore) => Obj
 }
 
 describe("images of snapshots", () => {
-  it("stay while a name or a sandbox needs them, also when others save meanwhile", async () => {
+  it("stay while a name or a sandbox needs them, even when others save meanwhile", async () => {
     await fc.assert(
       fc.asyncProperty(burstsArbitrary, async (bursts) => await play(bursts, (store) => store)),
       // As many as a busy machine can do.
@@ -153,7 +153,7 @@ describe("images of snapshots", () => {
     expect(left.filter(({ reason }) => reason === "a save may be in progress")).toHaveLength(remaining - 1);
   });
 
-  it("that have lost their name go, unless a sandbox would have no state without them", async () => {
+  it("that have lost their name are removed, unless a sandbox would have no state without them", async () => {
     const { store, snapshot } = await aStore(LIVING);
     const sandboxId = await begin(store, snapshot.id);
     const second = (await saveNamed(store)).snapshot;
@@ -172,7 +172,7 @@ describe("images of snapshots", () => {
     expect(await imagesIn(store)).toHaveLength(1);
   });
 
-  it("that only a fork made go when no sandbox needs them, but not while their server may be forking", async () => {
+  it("that only a fork created are removed when no sandbox needs them, but not while their server may be forking", async () => {
     const clock = new FakeClock();
     const at = (hours: number): string => new Date(clock.wallMs() - hours * 3_600_000).toISOString();
     const left = async (serverRecord: Uint8Array, hours: number, changes = {}, used = false): Promise<number> => {
@@ -204,7 +204,7 @@ describe("images of snapshots", () => {
 
 describe("a removal that fails half-way", () => {
   it.each(["delete", "deleteCell"] as const)(
-    "in %s is finished by a collection while its server lives",
+    "in %s is finished by a collection while its server is alive",
     async (verb) => {
       const { store, snapshot } = await aStore(LIVING);
       const failing = new Proxy<ObjectStore>(store, {

@@ -85,7 +85,7 @@ test("a denied port denies no name, and a denied name does", async () => {
 });
 
 test.each(["10.0.0.1", "127.0.0.1", "169.254.169.254", "168.63.129.16", "203.0.113.1"])(
-  "a name that stands for %s is refused, also on a second look",
+  "a name that resolves to %s is refused, even on a second lookup",
   async (address) => {
     const addresses: Record<string, readonly string[]> = { "web.test": [PUBLIC] };
     const { ask, given, refused } = open("open", addresses);

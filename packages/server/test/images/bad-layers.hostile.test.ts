@@ -263,7 +263,7 @@ describe("a layer that asks for too much", () => {
     await expect(unpacked([layer])).rejects.toThrow();
   });
 
-  it("is refused if its packing is damaged", async () => {
+  it("is refused if its compression is damaged", async () => {
     const { diffId, bytes } = await madeLayer([{ name: "a", content: Buffer.alloc(50_000, "abc") }]);
     await expect(unpacked([{ diffId, bytes: bytes.subarray(0, bytes.length - 20) }])).rejects.toThrow();
   });

@@ -403,7 +403,7 @@ describe("places to pull from", () => {
     expect(asked).toEqual([]);
   });
 
-  it("others than the allowed ones are refused without a connection", async () => {
+  it("registries that are not allowed are refused without a connection", async () => {
     const registry = await FakeRegistry.start();
     const library = await openLibrary(registry, { registries: { allowed: ["registry.example"] } });
     await expect(library.use("team/tool:1")).rejects.toMatchObject({ code: "permission_denied" });

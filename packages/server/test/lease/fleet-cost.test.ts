@@ -58,7 +58,7 @@ it("a ring for a named sandbox reads the head of that one", async () => {
   await owner.release({ id, epoch: 1 });
 });
 
-it("a live server is listed without reading its record, and one that ended in order is detected at once", async () => {
+it("a live server is listed without reading its record, and one that stopped cleanly is detected at once", async () => {
   const { store, counts } = countedStore(new MemoryStore());
   const watcher = await instance(store, { clock: new FakeClock() });
   const others = [await instance(store, { clock: new FakeClock() }), await instance(store, { clock: new FakeClock() })];

@@ -58,7 +58,7 @@ async function quiet(): Promise<void> {
   }
 }
 
-it("renews its record while it is alive, and marks it dead at its orderly end", async () => {
+it("renews its record while it is alive, and marks it dead when it stops cleanly", async () => {
   const store = await openTemporaryStore();
   const clock = new FakeClock();
   const instance = await register(store, clock);
@@ -71,7 +71,7 @@ it("renews its record while it is alive, and marks it dead at its orderly end", 
   expect(await recordOf(store, instance.instanceId)).toMatchObject({ dead: true, by: instance.instanceId });
 });
 
-it("declares another dead only after its record stood still for 1.5 ttl on this clock", async () => {
+it("declares another dead only after its record did not change for 1.5 ttl on this clock", async () => {
   const store = await openTemporaryStore();
   const silentClock = new FakeClock();
   const fenced = vi.fn<(reason: string) => void>();

@@ -22,7 +22,7 @@ function configured(collectEvery: string) {
   return parseConfig({ flags: {}, env, homeDirectory: "/home/somebody", serving: false });
 }
 
-test("a destroyed sandbox and a removed snapshot are followed by a look for packs, and so is a save, but for less", async () => {
+test("a deleted sandbox and a deleted snapshot cause a check of packs, and a save a smaller one", async () => {
   const server = await startTestServer();
   const store = new MemoryStore();
   const collection = startCollection(

@@ -66,7 +66,7 @@ test("our own variable overrides the one with a common name", () => {
   expect(parse({}, { SANDBOXER_STORE: "/srv" }).store).toBe("/srv");
 });
 
-test("a file may be named by a flag, or by the environment, and must then be there", () => {
+test("a file may be named by a flag, or by the environment, and must then exist", () => {
   write("config.yaml", "port: 1");
   write("other.toml", "port = 2");
   write("third.yaml", "port: 3");

@@ -81,7 +81,7 @@ test("sandboxes and keys of the files get heads and claims, once", async () => {
   expect(await ownership.read(sandboxId)).toEqual(head);
 });
 
-test("a sandbox that a living server of the old release runs is left to it", async () => {
+test("a sandbox that a live server of the old release runs is left to it", async () => {
   const { data, ownership, run } = await openTargets();
   const { createServer } = await import("node:http");
   const living = createServer((_, response) => response.end("ok")).listen(0, "127.0.0.1");

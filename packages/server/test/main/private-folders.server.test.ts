@@ -8,7 +8,7 @@ import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
 const modeOf = (path: string): number => statSync(path).mode & 0o7777;
 
-test("a server closes its data and cache directories to others, also those of an older release", async () => {
+test("a server closes its data and cache directories to others, including those of an older release", async () => {
   const folder = await temporaryFolder();
   const [dataDirectory, cacheDirectory] = [join(folder, "data"), join(folder, "cache")];
   for (const path of [dataDirectory, join(dataDirectory, "images")]) mkdirSync(path, { mode: 0o755 });
@@ -22,7 +22,7 @@ test("a server closes its data and cache directories to others, also those of an
   }
 });
 
-test("a folder that is everybody's stays so", async () => {
+test("a folder that everyone may use stays open", async () => {
   const folder = await temporaryFolder();
   chmodSync(folder, 0o1777);
   await closeFolder(folder);

@@ -28,7 +28,7 @@ async function opened(config: Parameters<typeof openTls>[0]): Promise<Tls> {
 }
 
 describe.skipIf(!hasOpenssl())("the files of TLS", () => {
-  test("files that do not fit are refused by name", async () => {
+  test("files that do not match are refused by name", async () => {
     const [one, other] = [await makeCertificate(), await makeCertificate()];
     const refusal = async (tlsCert: string, tlsKey?: string, peerCa?: string): Promise<string> => {
       const thrown = await opened({ tlsCert, tlsKey, peerCa }).catch((error: unknown) => error);

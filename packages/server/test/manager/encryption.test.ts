@@ -5,7 +5,7 @@ import type { ManagerContext } from "../../src/manager/context.ts";
 import { popularSource } from "../../src/manager/snapshots/source.ts";
 import { newSnapshot } from "../checkpoints/snapshot-samples.ts";
 
-test("data that only its client can decrypt is not loaded ahead of the need, for any caller", () => {
+test("data that only its client can decrypt is not loaded ahead of time, for any caller", () => {
   const context = {} as ManagerContext;
   const snapshot = { ...announcement(newSnapshot(), "server-1"), kind: "fake-state" };
   const backend = new FakeBackend();

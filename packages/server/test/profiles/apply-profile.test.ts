@@ -154,14 +154,14 @@ describe("backends", () => {
     ["ext.compose-ssh", "compose-ssh"],
     ["ext.saas-stub", "saas-stub"],
     ["ext.of-somebody", "ext.of-somebody"],
-  ])("%s is made by %s", (extension, backend) => {
+  ])("the extension %s is the backend %s", (extension, backend) => {
     expect(apply({ extension }).backends).toEqual([backend]);
   });
 
   test.each([
     ["ext.mine", "ext.mine"],
     ["ext.compose-ssh", "compose-ssh"],
-  ])("a list of them may say %s, and a request too", (named, backend) => {
+  ])("a list and a request may name %s", (named, backend) => {
     expect(apply({ backends: [named] }, { backend: named }).backends).toContain(backend);
   });
 
@@ -179,7 +179,7 @@ describe("backends", () => {
     expect(apply({ extension: "ext.saas-stub" }, { backend: "ext.saas-stub" }).backends).toEqual(["saas-stub"]);
   });
 
-  test("a backend that the profile is not made for is refused", () => {
+  test("a backend that the profile does not name is refused", () => {
     expect(() => apply({ backends: ["docker"] }, { backend: "dokcer" })).toThrow(
       failing("not_supported", /does not support the backend "dokcer", only docker\. Did you mean docker\?/),
     );

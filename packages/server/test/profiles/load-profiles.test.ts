@@ -72,7 +72,7 @@ test.each([
   );
 });
 
-test.each(["", "zzz", "__proto__", "constructor"])("%j is no profile", async (name) => {
+test.each(["", "zzz", "__proto__", "constructor"])("%j is not a profile", async (name) => {
   const catalog = await load();
   expect(() => catalog.get(name)).toThrow(expect.objectContaining({ code: "profile_not_found" }));
 });

@@ -89,7 +89,7 @@ describe("a file", () => {
 });
 
 describe("a variable", () => {
-  test("is read when it is asked for", async () => {
+  test("is read when it is requested", async () => {
     const environment: Record<string, string> = {};
     const secrets = sources({ environment: "TOKEN" }, { environment });
     await expect(secrets.resolve("github")).rejects.toThrow(failing(/github \(environment TOKEN\) is not set/));

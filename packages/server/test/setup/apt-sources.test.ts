@@ -47,7 +47,7 @@ test.each([
   expect(findDebianMirror(name, text)).toBeUndefined();
 });
 
-test("a key inside the file is no keyring", () => {
+test("a key inside the file is not a keyring", () => {
   const text = `Types: deb
 URIs: http://a.example/debian
 Suites: bookworm

@@ -58,7 +58,7 @@ test("an image gets the engine that wrote it, tested once, while the default sta
   ]);
 });
 
-test("an image gets the very build of a version that wrote it, and not another build", async () => {
+test("an image gets the exact build that wrote it, not another build of the version", async () => {
   using fixture = setupFixture();
   const { library: engines } = await library(fixture, {}, NEWEST);
   const cached = await install(fixture, OLD);
@@ -146,7 +146,7 @@ test("an engine that fails its self-test here is refused by name, and kvm is not
   await expect(engines.find({ ...wanted(OLD), platform: "kvm" })).rejects.toThrow(/--platform kvm/);
 });
 
-test("a start on an old engine fetches the newest behind it, and offers it for the next restart", async () => {
+test("a start on an old engine fetches the newest in the background, and offers it for the next restart", async () => {
   using fixture = setupFixture();
   const gate = Promise.withResolvers<void>();
   const newestSources = [source(fixture, NEWEST, gate.promise)];

@@ -36,7 +36,7 @@ test("ptrace where systrap does not work; later starts do not try systrap again"
   expect(tried).toEqual(["systrap", "systrap", "ptrace"]);
 });
 
-test("one failure by chance does not decide", async () => {
+test("one random failure does not decide", async () => {
   using fixture = setupFixture();
   const { selfTest } = machine({ systrap: [false, true], ptrace: [true] });
   expect(await choosePlatform(fixture.context, ENGINE, AGENT, selfTest)).toBe("systrap");
@@ -54,7 +54,7 @@ test("if nothing works, the reasons are reported, and the next start looks again
   expect(await choosePlatform(fixture.context, ENGINE, AGENT, repaired.selfTest)).toBe("systrap");
 });
 
-test("kvm only when it is asked for", async () => {
+test("kvm only when it is requested", async () => {
   const { selfTest, tried } = machine({ kvm: [true] });
   using automatic = setupFixture();
   await expect(choosePlatform(automatic.context, ENGINE, AGENT, selfTest)).rejects.toThrow();

@@ -20,7 +20,7 @@ function aroundReaddir(around: (read: () => Promise<unknown>) => Promise<unknown
   return spy;
 }
 
-test("a cell whose store comes back between the looks at its versions and at its view has its version", async () => {
+test("a cell whose store comes back between the reads of its versions and its view has its version", async () => {
   const folder = await movedFolder();
   const store = await openStore(folder.path);
   const written = await store.swapCell("a.json", undefined, bytes("1"));

@@ -33,7 +33,7 @@ async function swapTimes(store: DirectoryStore, key: string, times: number): Pro
 }
 
 it.each(["before the answer", "behind the answer"] as const)(
-  "gives nobody but its owner access, also to a store of an older release; written %s",
+  "gives nobody but its owner access, even to a store of an older release; written %s",
   async (syncs) => {
     const root = await temporaryFolder();
     const store = await DirectoryStore.open(join(root, "new/store"), { syncs });
@@ -120,7 +120,7 @@ async function appendLate(root: string, store: DirectoryStore, times: number): P
   return await late.append(base ?? NO_VERSION, bytes("late"));
 }
 
-it("recognises that it brought a removed version to life again", async () => {
+it("recognises that it recreated a removed version", async () => {
   const root = await temporaryFolder();
   const store = await DirectoryStore.open(root);
   await swapTimes(store, "sandbox/metadata.json", 1);

@@ -44,16 +44,19 @@ for (const [how, make, skipped] of VANISHING) {
       return { folder, store };
     }
 
-    it.each(CALLS)("is unavailable to one who %s, gets nothing, and is whole when it is back", async (_, call) => {
-      const { folder, store } = await filled();
-      await folder.vanish();
-      await expect(call(store)).rejects.toMatchObject(GONE);
-      expect(await folder.strays()).toEqual([]);
-      await folder.comeBack();
-      expect(Buffer.from((await store.readCell("a/metadata.json"))?.body ?? []).toString()).toBe("1");
-      expect((await readAll(store, "a/blob")).toString()).toBe("content");
-      expect((await store.swapCell("b/metadata.json", undefined, bytes("1"))).outcome).toBe("written");
-    });
+    it.each(CALLS)(
+      "is unavailable to a caller that %s, gets nothing, and is intact when it is back",
+      async (_, call) => {
+        const { folder, store } = await filled();
+        await folder.vanish();
+        await expect(call(store)).rejects.toMatchObject(GONE);
+        expect(await folder.strays()).toEqual([]);
+        await folder.comeBack();
+        expect(Buffer.from((await store.readCell("a/metadata.json"))?.body ?? []).toString()).toBe("1");
+        expect((await readAll(store, "a/blob")).toString()).toBe("content");
+        expect((await store.swapCell("b/metadata.json", undefined, bytes("1"))).outcome).toBe("written");
+      },
+    );
 
     it("that vanishes while a blob is written acknowledges nothing, and gets nothing at its bare path", async () => {
       const { folder, store } = await filled();
@@ -172,7 +175,7 @@ describe("opening", () => {
   const idAt = async (root: string): Promise<unknown> =>
     (JSON.parse(await readFile(join(root, "store.json"), "utf8")) as { id: unknown }).id;
 
-  it("starts a store in an empty place once, with an id of its own that stays", async () => {
+  it("creates a store in an empty place once, with an id that never changes", async () => {
     const { root, open } = await place();
     await Promise.all([open(), open(), open()]);
     const id = await idAt(root);

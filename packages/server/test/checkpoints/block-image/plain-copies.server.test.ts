@@ -94,7 +94,7 @@ describe("a save against an image with plain local copies of its members", () =>
     expect(await loadElsewhere(lab, await saving)).toEqual(asText({ memory: changed }));
   });
 
-  it("gives back all of a long life", async () => {
+  it("restores every state of a long series of saves", async () => {
     const { lab } = await openLabWithCopies();
     let memory: Buffer = randomBytes(LARGE / 2 + 123);
     let last = await lab.save({ memory });
@@ -138,7 +138,7 @@ it("are not read where there are zeros", async () => {
   reader.close();
 });
 
-it("stay as they are for who has read one again, while as many others are read as for who has read it first", async () => {
+it("a copy that is read again stays valid for as many further reads as one that is read first", async () => {
   const blocks = Array.from({ length: 40 }, () => randomBytes(BLOCK));
   const path = join(await temporaryFolder(), "memory");
   await writeFile(path, Buffer.concat(blocks));

@@ -8,8 +8,8 @@ import { asText, BLOCK, openLab } from "./block-images.ts";
 
 const LARGE = 12 * BLOCK;
 
-describe("an image that lies unpacked on this machine", () => {
-  it("is loaded from there after it was saved, without a look at a pack", async () => {
+describe("an image that is unpacked on this machine", () => {
+  it("is loaded from there after a save, without reading a pack", async () => {
     const lab = await openLab({ unpacked: new UnpackedImages(await temporaryFolder(), 10 * LARGE) });
     const members = {
       memory: Buffer.concat([randomBytes(LARGE), Buffer.alloc(BLOCK)]),
@@ -71,7 +71,7 @@ describe("an image that lies unpacked on this machine", () => {
     ).verified;
   });
 
-  it("goes when others need the room, and one that would need all of it is not kept", async () => {
+  it("is removed when others need the space, and is not kept if it would need all of it", async () => {
     const folder = await temporaryFolder();
     const lab = await openLab({ unpacked: new UnpackedImages(folder, 2 * LARGE + BLOCK) });
     const images = [];

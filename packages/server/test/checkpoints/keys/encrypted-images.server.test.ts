@@ -121,7 +121,7 @@ describe("an encrypted image", () => {
     expect(await server.load(sandboxId, name)).toEqual({ text: TEXT });
   });
 
-  it("keeps its key where a first save failed and it may be there", async () => {
+  it("keeps its key if a first save failed and the image may exist", async () => {
     const { store } = await openStore();
     const masters = serverKeys(new Map([["main", newKey()]]), "main");
     let isAway = false;
@@ -188,7 +188,7 @@ describe("an encrypted image", () => {
     });
   });
 
-  it("marks no snapshot as damaged for want of a key", async () => {
+  it("marks no snapshot as damaged because a key is missing", async () => {
     const { store } = await openStore();
     const presentedKey = newKey();
     const server = serverOn(store);

@@ -26,7 +26,7 @@ it.each([
   expect(MasterKey.parse(text)).toBeUndefined();
 });
 
-it("is seen by nobody by accident", () => {
+it("is never shown by accident", () => {
   const key = new MasterKey(BYTES);
   const shown = [String(key), JSON.stringify({ key }), inspect({ key }, { depth: 9, showHidden: true })].join(" ");
   expect(shown).toContain(key.fingerprint);

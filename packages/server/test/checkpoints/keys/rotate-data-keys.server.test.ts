@@ -88,7 +88,7 @@ describe("rotation", () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])(
-    "that ends after %i changes leaves all readable, and the next one ends it",
+    "that is interrupted after %i changes leaves everything readable, and the next one finishes it",
     async (last) => {
       const { store, saved, masters } = await openLab();
       await expect(rotateDataKeys(endingAt(store, last), masters, { apply: true })).rejects.toThrow("killed");

@@ -64,7 +64,7 @@ it("reports a pin that it cannot read", async () => {
   expect(await readPin(store, pinKey(uuid))).toBe("unreadable");
 });
 
-it("leaves no pin when it cannot look at its base", async () => {
+it("leaves no pin when it cannot read its base", async () => {
   const { store, uuid } = await aStore();
   const pins = new PackPins(
     withFailing(store, "stat", () => true),

@@ -3,7 +3,7 @@ import { inFamilies } from "../../../src/checkpoints/scrub/image-survey.ts";
 
 const image = (key: string, ...packs: string[]) => ({ key, sizeBytes: 1, packs });
 
-test("images that share packs, be it through others, follow one another", () => {
+test("images that share packs, directly or through others, follow one another", () => {
   const images = [
     image("a1", "p"),
     image("b1", "x"),

@@ -10,7 +10,7 @@ function turn(nowMs: number, scrubber = "one", dead: readonly string[] = []) {
   return { nowMs, sinceMs: nowMs - HOUR_MS, scrubber, isDead: async (id: string) => dead.includes(id) };
 }
 
-test("one of several servers that want to begin at once does, and none again before it is due", async () => {
+test("one of several servers that start at once scrubs, and none again before it is due", async () => {
   const store = await DirectoryStore.open(await temporaryFolder());
   const begin = async (nowMs: number, who = "four") => await new ScrubRecords(store).begin(turn(nowMs, who));
   const begun = await Promise.all([begin(NOW_MS, "one"), begin(NOW_MS, "two"), begin(NOW_MS, "three")]);
@@ -20,7 +20,7 @@ test("one of several servers that want to begin at once does, and none again bef
   expect(await begin(NOW_MS + HOUR_MS)).toBe(true);
 });
 
-test("after a stopped scrub another server begins; a finished one counts from its beginning", async () => {
+test("after a stopped scrub another server starts; a finished one counts from its start", async () => {
   const records = new ScrubRecords(await DirectoryStore.open(await temporaryFolder()));
   const begin = async (nowMs: number) => await records.begin(turn(nowMs));
   expect([await records.last(), await begin(NOW_MS)]).toEqual([undefined, true]);
@@ -35,14 +35,14 @@ test("after a stopped scrub another server begins; a finished one counts from it
   expect(await records.last()).toEqual(last);
 });
 
-test("a record that cannot be read is as good as none", async () => {
+test("an unreadable record counts as missing", async () => {
   const store = await DirectoryStore.open(await temporaryFolder());
   await store.swapCell("scrub/record.json", undefined, Buffer.from("{"));
   const records = new ScrubRecords(store);
   expect([await records.last(), await records.begin(turn(NOW_MS))]).toEqual([undefined, true]);
 });
 
-test("a pass that a dead server began counts for nothing; a pass that it finished does", async () => {
+test("a scrub that a dead server did not finish does not count; one that it finished does", async () => {
   const records = new ScrubRecords(await DirectoryStore.open(await temporaryFolder()));
   expect(await records.begin(turn(NOW_MS, "one"))).toBe(true);
   expect(await records.begin(turn(NOW_MS + 1, "two"))).toBe(false);
@@ -54,7 +54,7 @@ test("a pass that a dead server began counts for nothing; a pass that it finishe
   expect(await records.begin(turn(NOW_MS + 3, "three", ["one", "two"]))).toBe(false);
 });
 
-test("after a user stopped a scrub, none begins before its time", async () => {
+test("after a user stops a scrub, none starts before it is due", async () => {
   const records = new ScrubRecords(await DirectoryStore.open(await temporaryFolder()));
   expect(await records.begin(turn(NOW_MS))).toBe(true);
   await records.hold(NOW_MS + 1000);

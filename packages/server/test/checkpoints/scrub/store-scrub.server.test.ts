@@ -48,7 +48,7 @@ test("finds nothing in intact data, and reads each block once", async () => {
   expect(alone.blocks).toBe(13);
 });
 
-test("a damaged block names every image that needs it, be it for a difference, and no other", async () => {
+test("a damaged block names every image that needs it, even for a difference, and no other", async () => {
   const lab = await openLab();
   const { first, shares, differs, pack } = await family(lab);
   await flip(join(lab.root, "packs", `${pack}.pack`), PACK_HEADER + 7 * BLOCK + 5);
@@ -74,7 +74,7 @@ test("damaged blocks are not named by later images, nor are differences to them"
   expect(await lab.load(afterThat)).toEqual(asText({ memory: changed }));
 });
 
-test("several damaged blocks are all found, also side by side", async () => {
+test("several damaged blocks are all found, even adjacent ones", async () => {
   const lab = await openLab();
   const { pack, unrelated } = await family(lab);
   const path = join(lab.root, "packs", `${pack}.pack`);
@@ -133,7 +133,7 @@ test("a pack that disappears during the check is missing, and the differences to
   expect(damagedBlocks).toEqual([]);
 });
 
-test("damage inside an image, and in its table, is that image's alone", async () => {
+test("damage inside an image, and in its table, affects only that image", async () => {
   const lab = await openLab();
   const good = await lab.save({ a: randomBytes(5000) });
   const blocks = await lab.save({ a: randomBytes(5000) });
@@ -182,7 +182,7 @@ test("an image that is removed before it is verified is missing only if somethin
   expect([problems.get(key)?.verdict, images.missing]).toEqual(["missing", 1]);
 });
 
-test("an object that is removed during a look is no damage", async () => {
+test("an object that is removed during the check is not damage", async () => {
   const lab = await openLab();
   const { first, shares, differs, without, unrelated, pack } = await family(lab);
   const going = [first, shares, differs, without];
@@ -225,7 +225,7 @@ test("a cancelled pass continues where it was", async () => {
   expect(result.blocks).toBe(whole.blocks);
 });
 
-test("is held to its pace", async () => {
+test("keeps to its rate", async () => {
   const lab = await openLab();
   await family(lab);
   let nowMs = 0;

@@ -69,7 +69,7 @@ describe("too many requests", () => {
 });
 
 describe("wrong keys", () => {
-  test("are cut off after ten, also without a rate limit; then not even the right one is looked at", () => {
+  test("are limited to ten, even without a rate limit; then not even the right one is checked", () => {
     const { outcome, clock } = gateWith({ apiKeys: ["right"] });
     const guesses = Array.from({ length: 12 }, (_, number) => outcome(from("1.1.1.1", `guess ${number}`)));
     expect(guesses).toEqual([...Array.from({ length: 10 }, () => "none"), "rate_limited", "rate_limited"]);
@@ -80,7 +80,7 @@ describe("wrong keys", () => {
     expect(outcome(from("1.1.1.1", "right"))).toBe("environment:1");
   });
 
-  test("of others behind the same address do not keep a stored key out", async () => {
+  test("from others behind the same address do not lock out a stored key", async () => {
     const file = new KeyFile(await temporaryFolder());
     const { text, record } = await file.create({ name: "ci", scope: "read" });
     const { outcome } = gateWith({ keyFile: file.path, clock: new FakeClock() });

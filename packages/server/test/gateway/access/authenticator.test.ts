@@ -192,7 +192,7 @@ describe("sessions", () => {
     expect((await access()).gate.authenticator.login({ headers: {} }).setCookie).toBeUndefined();
   });
 
-  test("a session is good at every server with the same secret and key, and its cookie does not show the key", async () => {
+  test("a session works at every server with the same secret and key, and its cookie does not show the key", async () => {
     const keys = { apiKeys: ["a-secret-key"] };
     const { gate } = await access(keys);
     const cookie = gate.authenticator.login({ headers: bearer("a-secret-key") }).setCookie?.split(";")[0] ?? "";

@@ -35,7 +35,7 @@ test("a new key is stored as a hash, in a file that only its owner reads", async
   expect(statSync(folder).mode & 0o777).toBe(0o700);
 });
 
-test("processes that make keys at once lose none", async () => {
+test("processes that create keys at once lose none", async () => {
   const folder = await temporaryFolder();
   const code = `
     const { KeyFile } = await import(${JSON.stringify(MODULE)});
@@ -124,7 +124,7 @@ test.each([
   expect(readFileSync(keyFilePath(folder), "utf8")).toBe(text);
 });
 
-test.each(["", " ", " ci", "ci ", "a\nb", "\u001b[2J", "x".repeat(65)])("%j is no name", async (name) => {
+test.each(["", " ", " ci", "ci ", "a\nb", "\u001b[2J", "x".repeat(65)])("%j is not a name", async (name) => {
   const file = new KeyFile(await temporaryFolder());
   await expect(file.create({ name, scope: "use" })).rejects.toMatchObject({ code: "bad_request" });
 });

@@ -36,7 +36,7 @@ test("a sandbox is deleted when its time ends, and paused with onTimeout pause",
   expect(info.endAt.getTime()).toBeGreaterThan(Date.now());
 });
 
-test("a paused sandbox outlives its timeout, and connect resumes it with a new one", async () => {
+test("a paused sandbox is kept past its timeout, and connect resumes it with a new one", async () => {
   await startForE2b();
   // On a busy machine the timeout may end before the pause.
   let timeoutMs = 1_000;
@@ -72,7 +72,7 @@ test("a pause without memory ends the programs and keeps the files", async () =>
   expect(await Sandbox.listSnapshots({ sandboxId: sandbox.sandboxId }).nextItems()).toEqual([]);
 });
 
-test("a resume without memory ends the programs, also by the route of older clients", async () => {
+test("a resume without memory ends the programs, on the route of older clients too", async () => {
   const server = await startForE2b();
   for (const route of ["resume", "connect"]) {
     const { sandboxId } = await Sandbox.create();

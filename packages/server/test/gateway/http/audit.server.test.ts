@@ -45,7 +45,7 @@ test("a call in E2B's dialect that fails is audited with the reason", async () =
   expect(of("destroySandbox")).toMatchObject([{ sandbox_id: nowhere, outcome: "failed", code: "not_found" }]);
 });
 
-test("a fork, a restore and a repeated request leave one line for each sandbox that is made", async () => {
+test("a fork, a restore and a repeated request leave one line for each new sandbox", async () => {
   const { http, of } = await audited();
   const { id } = await http.create();
   const fork = await http.call<{ snapshot_id: string; items: SandboxRecord[] }>("POST", `/v1/sandboxes/${id}/fork`, {

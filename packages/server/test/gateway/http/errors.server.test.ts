@@ -25,7 +25,7 @@ describe("every refusal has a code of the table", () => {
     expect(error.hint).not.toBe("");
   });
 
-  test("input that is no HTTP", async () => {
+  test("input that is not HTTP", async () => {
     const server = await startTestServer({ store: null });
     const socket = connect(Number(new URL(server.httpUrl).port), "127.0.0.1");
     await once(socket, "connect");

@@ -68,7 +68,7 @@ test("Last-Event-ID overrides the cursor in the URL", async () => {
   expect(text).not.toContain("event: two");
 });
 
-test("there are only so many followers, of one caller and of all", async () => {
+test("the number of followers is limited, per caller and in total", async () => {
   // A response that nobody holds may be collected, and its connection closed with it.
   const held: Response[] = [];
   const follow = async (httpUrl: string, stop: AbortController) => {

@@ -21,7 +21,7 @@ test("an answer that is too large for it is not kept", async () => {
   expect(await answered(calls, "large", 10)).toBe("anew");
 });
 
-test("the oldest answers go when all together are too large", async () => {
+test("the oldest answers are dropped when all together are too large", async () => {
   const calls = new IdempotentCalls<{ result: Promise<string> }>(() => 0);
   for (let number = 0; number < 80; number += 1) await answered(calls, String(number), MIB - 100);
   expect(await answered(calls, "79", 10)).toBe("kept");

@@ -53,7 +53,7 @@ async function next(lines: AsyncGenerator<CellLine>, event: CellLine["event"]): 
 }
 
 describe.skipIf(!hasPython)("a code interpreter", () => {
-  test("variables stay between cells, and results, both streams and errors are apart", async () => {
+  test("variables persist between cells, and results, both streams and errors are separate", async () => {
     const box = await notebook();
     expect(await box.run("x = 20")).toMatchObject({
       status: "ok",
@@ -94,7 +94,7 @@ describe.skipIf(!hasPython)("a code interpreter", () => {
     ]);
   });
 
-  test("contexts are apart from one another, and run side by side", async () => {
+  test("contexts are separate, and run in parallel", async () => {
     const box = await notebook();
     const made = await box.call<ContextRecord>("POST", "/contexts", { cwd: "/tmp" });
     expect([made.status, made.body]).toMatchObject([201, { language: "python", cwd: "/tmp", state: "idle" }]);
@@ -145,7 +145,7 @@ describe.skipIf(!hasPython)("a code interpreter", () => {
     expect(after.body.error.hint).toContain("restart");
   });
 
-  test("a cell without end is interrupted at its time limit", async () => {
+  test("an endless cell is interrupted at its time limit", async () => {
     const box = await notebook();
     expect(await box.run("while True: pass", { timeout: 0.2 })).toMatchObject({
       status: "interrupted",

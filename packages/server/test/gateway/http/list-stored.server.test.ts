@@ -110,7 +110,7 @@ test("a paused sandbox is shown as its head describes it now", async () => {
   expect(idsOf(await list("state=destroyed"))).toContain(older);
 });
 
-test("one with a key is found without a look at the others", async () => {
+test("a sandbox with a key is found without reading the others", async () => {
   for (let number = 0; number < 40; number++) await put(number);
   const wanted = await put(41, { about: { ...head.about, key: "mine" } as Head["about"] });
   await list();

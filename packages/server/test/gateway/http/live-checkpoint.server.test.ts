@@ -56,7 +56,7 @@ describe("a checkpoint that leaves the sandbox running", () => {
     ]);
   });
 
-  test("is the parent of the next one, whichever way that is made", async () => {
+  test("is the parent of the next one, however that is taken", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create();
@@ -89,7 +89,7 @@ describe("a checkpoint that leaves the sandbox running", () => {
   });
 });
 
-describe("while its image is on its way to the store", () => {
+describe("while its image is being written to the store", () => {
   test("nothing is acknowledged, and the sandbox accepts work", async () => {
     const store = heldWrite(/\/checkpoint_\d+\.img$/);
     const server = await startTestServer({ wrapStore: store.wrapStore });
@@ -131,7 +131,7 @@ describe("while its image is on its way to the store", () => {
   test.each([
     ["put down", "POST", "checkpoint", "stored"],
     ["destroyed", "DELETE", "", "destroyed"],
-  ])("it is called off by a sandbox that is %s", async (_what, method, verb, state) => {
+  ])("it is cancelled if the sandbox is %s", async (_what, method, verb, state) => {
     const store = heldWrite(/\/checkpoint_\d+\.img$/);
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);

@@ -26,7 +26,7 @@ describe("max_loss", () => {
     expect(await promised(http, { profile: "careful", enable_checkpoint: false })).toBeNull();
   });
 
-  test.each([0, 1.5, "5", "soon", "", 1_000_001])("%j is none", async (max_loss) => {
+  test.each([0, 1.5, "5", "soon", "", 1_000_001])("%j is not a max_loss", async (max_loss) => {
     const http = new HttpClient(await startTestServer());
     const refused = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { max_loss });
     expect(refused.status).toBe(400);

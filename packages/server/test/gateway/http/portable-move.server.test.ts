@@ -58,7 +58,7 @@ describe("move", () => {
     expect(api.server.problems).toEqual([]);
   });
 
-  test("the key stands for it there", async () => {
+  test("the key finds it there", async () => {
     const { api } = await startPair();
     const body = { key: "k", env: { X: "y" } };
     const { id } = (await api.call<{ id: string }>("POST", "/v1/sandboxes/acquire", body)).body;

@@ -77,7 +77,7 @@ describeGvisor("workspaces between gVisor and Daytona", (engine) => {
     expect(await shell(back.id, SHOW_HARD_LINKS)).toBe("one\nothers\n");
   });
 
-  test("a name that is no UTF-8 is refused by Daytona, and the sandbox keeps running", async () => {
+  test("a name that is not UTF-8 is refused by Daytona, and the sandbox keeps running", async () => {
     const lab = await openGvisorServer(engine);
     const daytona = lab.open();
     const gvisor = await openGvisor(engine);

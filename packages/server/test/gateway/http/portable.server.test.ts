@@ -73,7 +73,7 @@ test("it can be loaded by the backend that it was captured on, and rewound to", 
   expect((await (await filesOf(api, box.id)).stat("/workspace/a")).sizeBytes).toBe(1);
 });
 
-test("a durable sandbox that began with a workspace is brought back from it by the next server", async () => {
+test("a durable sandbox that was created from a workspace is restored from it by the next server", async () => {
   const { api } = await startPair();
   const box = await SandboxClient.create(api.server);
   await (await filesOf(api, box.id)).write("/workspace/a", Buffer.from("1"));

@@ -88,7 +88,7 @@ test("a failed setup fails the creation with its output, and leaves nothing", as
   expect((await http.call<{ items: unknown[] }>("GET", "/v1/sandboxes")).body.items).toEqual([]);
 });
 
-test("a secret is inside, also after a resume, and never stored, listed or logged", async () => {
+test("a secret is available inside, even after a resume, and never stored, listed or logged", async () => {
   const server = await startWithProfiles(WORK);
   const http = new HttpClient(server);
   const { id } = await http.create({ profile: "profile.work" });
@@ -103,7 +103,7 @@ test("a secret is inside, also after a resume, and never stored, listed or logge
   expect(JSON.stringify(told)).not.toContain("s3cret-value");
 });
 
-test("a secret that cannot be had fails the creation by its name", async () => {
+test("an unavailable secret fails the creation, and is named", async () => {
   const server = await startWithProfiles({ ...WORK, secret_refs: { TOKEN: "absent" } });
   const failed = await new HttpClient(server).call<ErrorAnswer>("POST", "/v1/sandboxes", { profile: "profile.work" });
   expect([failed.status, failed.body.error.code]).toEqual([503, "secret_unavailable"]);

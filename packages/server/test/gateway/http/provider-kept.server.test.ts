@@ -251,7 +251,7 @@ test("an expired sandbox is deleted by expire, and not resumed before", async ()
   expect(backend.runningCount).toBe(0);
 });
 
-test("a sandbox that ends by itself stays at its provider, and is shown as stopped", async () => {
+test("a sandbox that ends on its own is kept at its provider, and is shown as stopped", async () => {
   const { serve, backend } = await startProvider();
   const server = await serve();
   const http = new HttpClient(server);

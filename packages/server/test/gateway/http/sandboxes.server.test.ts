@@ -90,7 +90,7 @@ describe("create, list, get, destroy", () => {
     expect(other.status).toBe(400);
   });
 
-  test("a request that the server cannot fulfil is refused with the way out", async () => {
+  test("a request that the server cannot fulfil is refused with the next step", async () => {
     const http = new HttpClient(await startTestServer({ store: null }));
     const durable = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { enable_checkpoint: true });
     expect([durable.status, durable.body.error.code]).toEqual([422, "checkpoint_disabled"]);
@@ -115,7 +115,7 @@ describe("pausing and resuming", () => {
     expect((await http.call<SandboxRecord>("POST", `/v1/sandboxes/${id}/resume`)).body.epoch).toBe(2);
   });
 
-  test("a stale epoch is refused with the present one, and nothing changes", async () => {
+  test("a stale epoch is refused with the current one, and nothing changes", async () => {
     const http = new HttpClient(await startTestServer());
     const { id } = await http.create();
     await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
@@ -208,7 +208,7 @@ describe("time to live", () => {
     expect((await http.get(stays.id)).state).toBe("running");
   });
 
-  test("with on_expiry: delete, a sandbox is deleted at its time, running or paused, by any server of the store", async () => {
+  test("with on_expiry: delete, a sandbox is deleted when it expires, running or paused, by any server of the store", async () => {
     const one = await startTestServer();
     const http = new HttpClient(one);
     const running = await http.create({ ttl: "1s", on_expiry: "delete" });

@@ -23,7 +23,7 @@ function sameCall() {
 }
 
 // At each of these times, one of the servers looks at other days than the other one.
-test.each([-120, 0, 120])("of two servers whose clocks differ, one carries a call out: %i minutes", async (minutes) => {
+test.each([-120, 0, 120])("one of two servers whose clocks differ executes a call: %i minutes", async (minutes) => {
   const atMs = MIDNIGHT + minutes * MINUTE_MS;
   for (const clocks of [
     [atMs - MINUTE_MS, atMs + MINUTE_MS],

@@ -68,7 +68,7 @@ describe("lists of files", () => {
   test.each([
     ["no compression", Buffer.from("{}")],
     ["nothing", Buffer.alloc(0)],
-  ])("that are damaged are said to be (%s)", async (_, encoded) => {
+  ])("that are damaged are reported (%s)", async (_, encoded) => {
     await expect(decodeFileList(encoded)).rejects.toMatchObject({ code: "image_damaged" });
   });
 
@@ -82,7 +82,7 @@ describe("lists of files", () => {
     ["another kind", file(), file({ kind: "symlink" }), true],
     ["a folder with another time", file({ kind: "folder" }), file({ kind: "folder", modifiedMs: 9 }), false],
     ["another target", file({ kind: "symlink", linkTarget: "a" }), file({ kind: "symlink", linkTarget: "b" }), true],
-  ])("tell what changed: %s", (_, was, is, changed) => {
+  ])("show what changed: %s", (_, was, is, changed) => {
     expect(compareFiles(new Map([["/x", was]]), new Map([["/x", is]]))).toHaveLength(changed ? 1 : 0);
   });
 });

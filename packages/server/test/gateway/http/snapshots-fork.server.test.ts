@@ -11,7 +11,7 @@ interface Fork {
 }
 
 describe("fork", () => {
-  test("makes N sandboxes of one capture, each with a life of its own", async () => {
+  test("creates N independent sandboxes from one capture", async () => {
     const api = new SnapshotClient(await startTestServer());
     const box = await SandboxClient.create(api.server);
     const counter = await startCounter(box);

@@ -19,7 +19,7 @@ async function boxAtTwo(body: object = {}) {
 }
 
 describe("rewind", () => {
-  test("puts files, memory and processes back, in place", async () => {
+  test("restores files, memory and processes, in place", async () => {
     const { api, box, counter, snapshot } = await boxAtTwo();
     const before = await api.http.get(box.id);
     const { status, body } = await box.call<SandboxRecord>("POST", "/rewind", { snapshot_id: "one" });
@@ -90,7 +90,7 @@ describe("rewind", () => {
     expect(api.server.backend.runningCount).toBe(1);
   });
 
-  test("to a snapshot of a sandbox that is made of something else is refused before anything happens", async () => {
+  test("to a snapshot of a sandbox with another image is refused before anything happens", async () => {
     const { api, box, counter } = await boxAtTwo();
     const other = await SandboxClient.create(api.server, { image: "host" });
     const foreign = await api.take(other.id);

@@ -27,7 +27,7 @@ async function startCounter(box: SandboxClient): Promise<string> {
 }
 
 describe.skipIf(missing !== undefined)("snapshots over HTTP, on gVisor", () => {
-  test("capture, restore, fork, rewind and diff, with a number that is in memory alone", async () => {
+  test("capture, restore, fork, rewind and diff, with a number that is only in memory", async () => {
     const store = await temporaryFolder();
     const process = await ServerProcess.start({ store });
     const api = new SnapshotClient(httpOf(process));

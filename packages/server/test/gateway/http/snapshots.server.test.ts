@@ -80,7 +80,7 @@ describe("capture and restore", () => {
     expect((await copy.exec({ shell: "cat file" })).stdout).toBe("kept\n");
   });
 
-  test("two at once are made one after the other, and both are complete", async () => {
+  test("two at once are taken one after the other, and both are complete", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     const held = Promise.withResolvers<void>();

@@ -104,7 +104,7 @@ test.each([
   ["a snapshot", "snapshot", {}],
   ["a snapshot of files", "snapshot", { mode: "filesystem" }],
   ["a fork", "fork", { count: 1 }],
-])("%s says for how long the sandbox stood still", async (_what, verb, request) => {
+])("%s reports how long the sandbox was stopped", async (_what, verb, request) => {
   const server = await startTestServer();
   const http = new HttpClient(server);
   const { id } = await http.create();
@@ -134,7 +134,7 @@ test("a freeze and its thaw are reported once each, with the reason and the time
   expect(thawed?.["frozen_ms"]).toBeGreaterThanOrEqual(0);
 });
 
-test("a sandbox that ends by itself has the reason", async () => {
+test("a sandbox that ends on its own has the reason", async () => {
   const server = await startTestServer();
   const { id } = await new HttpClient(server).create();
   server.backend.crash(id);

@@ -18,7 +18,7 @@ interface ServerInfo {
 
 const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
 
-describeGvisor("sandboxes that a server has started ahead", (engine) => {
+describeGvisor("warm sandboxes of a server", (engine) => {
   const [one, other] = ["one-key-of-this-server", "other-key-of-this-server"];
 
   async function open() {
@@ -88,7 +88,7 @@ describeGvisor("sandboxes that a server has started ahead", (engine) => {
     await server.manager.drain();
   });
 
-  test("with limits of its own are given to the key that asked for those, and to no other", async () => {
+  test("with their own limits are given only to the key that requested them", async () => {
     const { info, create, untilReady } = await open();
     const body = { resources: { processes: 99 } };
     expect(await create(one, body)).toBe(201);

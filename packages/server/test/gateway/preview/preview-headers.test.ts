@@ -10,7 +10,7 @@ const forwarded = {
   cookies: true,
 } as const;
 
-test("headers of the hop, of the way and of this server are left out, and the length of a body never", () => {
+test("hop-by-hop, forwarding and server headers are left out, but never the length of a body", () => {
   const passed = requestHeaders(
     {
       host: "asked.test",

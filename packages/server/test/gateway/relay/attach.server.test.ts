@@ -74,7 +74,7 @@ test("a reader that stops makes the process wait, through both servers", async (
   expect(socket.length + rest.length).toBe(8_000_004);
 });
 
-test("both ends go together", async () => {
+test("both ends close together", async () => {
   const { box, url, owner, asked } = await pair();
   const { id } = await box.spawn({ shell: ticking });
   const idle = owner.sockets.size;

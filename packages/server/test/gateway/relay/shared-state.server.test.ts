@@ -41,7 +41,7 @@ test("a call that failed at one server can be repeated at another", async () => 
   await eventually("it is forgotten", async () => (await create(second, {}, headers)).status === 201);
 });
 
-test("a call of a server that is dead is carried out by the next one", async () => {
+test("a call of a dead server is executed by the next one", async () => {
   const [first, second] = await servers(2, { leaseTtlMs: 60_000 });
   first?.backend.faults.set("acquire", { until: new Promise(() => {}), times: 1 });
   const headers = { "idempotency-key": "k" };
@@ -53,7 +53,7 @@ test("a call of a server that is dead is carried out by the next one", async () 
   void lost;
 });
 
-test("a session that began at one server is good at the other, and so is its end", async () => {
+test("a session from one server works at the other, and a logout ends it at both", async () => {
   const [first, second] = await servers(2, KEYS);
   const enter = async (): Promise<string> => {
     const response = await fetch(`${first?.httpUrl}/v1/login`, { method: "POST", headers: bearer("one") });

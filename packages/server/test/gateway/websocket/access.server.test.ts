@@ -175,7 +175,7 @@ describe("requests that no library sends", () => {
     ["/create/x", 404],
     ["*", 404],
     ["/CREATE", 404],
-  ])("%s is answered with %d, and the server lives", async (path, status) => {
+  ])("%s is answered with %d, and the server keeps running", async (path, status) => {
     const server = await startTestServer({ store: null });
     expect(await rawUpgrade(server, path)).toBe(status);
     const { client } = await server.create();

@@ -29,7 +29,7 @@ describe.each([
     expect(await client.run("bash", "echo undisturbed").until("EXECUTION_DONE")).toContain("out:undisturbed\n");
   });
 
-  test("a client that left properly can be back at once, a hundred times", async () => {
+  test("a client that disconnected cleanly can attach again at once, a hundred times", async () => {
     const server = await start();
     const { client, id } = await server.create();
     await client.leave();
@@ -188,7 +188,7 @@ test("a folder in the seed's layout, without a head, is restored by its latest",
   expect(await third.until("RUNNING")).toEqual(["RESTORING", "RUNNING"]);
 });
 
-test("an import that finds no room is not kept from others", async () => {
+test("an import that finds no room is still available to other servers", async () => {
   const [from, to] = [await startTestServer(), await startTestServer({ maxSandboxes: 1 })];
   const { client, id } = await from.create(DURABLE);
   await client.send({ action: "checkpoint" }).untilClosed();
@@ -201,7 +201,7 @@ test("an import that finds no room is not kept from others", async () => {
   expect(await another.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
 });
 
-test("a storm on an import: one gets it", async () => {
+test("of many concurrent imports, one succeeds", async () => {
   const [from, to] = [await startTestServer(), await startTestServer()];
   const { client, id } = await from.create(DURABLE);
   await client.send({ action: "checkpoint" }).untilClosed();

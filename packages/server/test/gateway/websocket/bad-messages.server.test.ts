@@ -57,7 +57,7 @@ test("a second execution while one runs", async () => {
   expect(await client.until("EXECUTION_DONE")).toEqual(["out:first\n", "EXECUTION_DONE"]);
 });
 
-test("two executions in one breath: the second is refused", async () => {
+test("two executions sent at once: the second is refused", async () => {
   const server = await startTestServer();
   const { client } = await server.create();
   client.run("bash", "sleep 0.05; echo first").run("bash", "echo second");

@@ -103,7 +103,7 @@ describe.each([
   ["with a store", undefined],
   ["without a store", null],
 ])("%s", (_title, store) => {
-  test("of a sandbox made without the flag: refused, and the sandbox is kept", async () => {
+  test("of a sandbox created without the flag: refused, and the sandbox is kept", async () => {
     const server = await startTestServer(store === null ? { store } : {});
     const { client, id } = await server.create();
     await client.run("bash", "echo kept > file").until("EXECUTION_DONE");
@@ -150,7 +150,7 @@ test.each([
   expect(await fourth.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:old\n");
 });
 
-test("a save that failed sets the sandbox free, even if the client does not learn of it", async () => {
+test("a failed save releases the sandbox, even if the client does not learn of it", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
   server.backend.faults.set("snapshot", { error: new SandboxerError("internal", "no luck"), times: 1 });

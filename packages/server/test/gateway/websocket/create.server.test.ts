@@ -10,7 +10,7 @@ describe.each([
 ])("%s", (_title, store) => {
   const start = () => startTestServer(store === null ? { store } : {});
 
-  test("an empty configuration makes a sandbox", async () => {
+  test("an empty configuration creates a sandbox", async () => {
     const server = await start();
     const client = server.connect("/create").send({});
     expect(await client.until("RUNNING")).toEqual(CREATED);
@@ -43,7 +43,7 @@ describe.each([
     expect((await client.event("error")).message).toContain("small");
   });
 
-  test("fields that are not known are ignored", async () => {
+  test("unknown fields are ignored", async () => {
     const server = await start();
     const client = server.connect("/create").send({ idle_timeout: 60, colour: "blue", shape: "round" });
     expect(await client.until("RUNNING")).toEqual(CREATED);

@@ -76,11 +76,11 @@ describe("drain", () => {
   });
 });
 
-describe("a sandbox that ends by itself", () => {
+describe("a sandbox that ends on its own", () => {
   test.each([
     ["with a store", undefined],
     ["without a store", null],
-  ])("is told to its client, %s", async (_title, store) => {
+  ])("is reported to its client, %s", async (_title, store) => {
     const server = await startTestServer(store === null ? { store } : {});
     const { client, id } = await server.create();
     await client.run("bash", "sleep 60").until("EXECUTION_RUNNING");

@@ -24,7 +24,7 @@ describe("execute", () => {
     expect(came).toEqual(["EXECUTION_RUNNING", "out:hello\n", "EXECUTION_DONE"]);
   });
 
-  test("one after the other, each with an id of its own and offsets that count bytes", async () => {
+  test("one after the other, each with its own id and offsets that count bytes", async () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create();
     await client.run("bash", "printf 'äb'").until("EXECUTION_DONE");
@@ -44,7 +44,7 @@ describe("execute", () => {
     expect(client.events.map((event) => ("data" in event ? event.data : "")).join("|")).not.toContain("\ufffd");
   });
 
-  test("bytes that are no text are replaced", async () => {
+  test("bytes that are not text are replaced", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     const came = await client.run("bash", "printf 'a\\xff\\xfeb\\xe2\\x82'").until("EXECUTION_DONE");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 
 describe("filesystem snapshot", () => {
-  test("is made, and new sandboxes start from it", async () => {
+  test("is created, and new sandboxes start from it", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     await client.run("bash", "echo shared > file").until("EXECUTION_DONE");
@@ -14,7 +14,7 @@ describe("filesystem snapshot", () => {
     expect(await fresh.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:shared\n");
   });
 
-  test("that is pinned stays when its name moves to another one, and that is no problem", async () => {
+  test("that is pinned is kept when its name moves to another one", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
     const take = async () =>

@@ -26,7 +26,7 @@ function outputOf(client: RawClient): string {
   return client.events.map((event) => (event.event === "stdout" ? event.data : "")).join("");
 }
 
-describe("handoff between living servers", () => {
+describe("handoff between live servers", () => {
   test("an attached sandbox moves, and both sides get the messages of the table", async () => {
     const [first, second] = await pair();
     const { client: old, id } = await first.create(HANDOFF);
@@ -165,7 +165,7 @@ describe("handoff between living servers", () => {
     expect((await first.durable.ownership.read(id))?.epoch).toBe(3);
   });
 
-  test("to and fro ten times, and a counter in the background never stops", async () => {
+  test("back and forth ten times, and a counter in the background never stops", async () => {
     const servers = await pair({ handoffTimeoutMs: 60_000 });
     const { client, id } = await servers[0].create(HANDOFF);
     await client
@@ -184,7 +184,7 @@ describe("handoff between living servers", () => {
   });
 });
 
-describe("a server that cannot prove that it lives", () => {
+describe("a server that cannot prove that it is alive", () => {
   test("is silent until it can, and then continues", async () => {
     let away = false;
     const server = await startTestServer({

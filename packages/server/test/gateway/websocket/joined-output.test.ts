@@ -55,7 +55,7 @@ test("the two streams keep their order, and gaps are not joined", () => {
   expect(sent).toEqual(["stdout@0:out", "stderr@3:err", "stderr@16:later"]);
 });
 
-test("much of a line is not held back", () => {
+test("a large part of a line is not held back", () => {
   take("x".repeat(5_000));
   expect(sent).toHaveLength(1);
 });

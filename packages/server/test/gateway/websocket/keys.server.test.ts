@@ -49,7 +49,7 @@ describe("scopes", () => {
     await server.create({}, bearer(use.text));
   });
 
-  test("attaching needs use or the sandbox's token, also with a key that is good for less", async () => {
+  test("attaching needs use or the sandbox's token, even with a key of a smaller scope", async () => {
     const { server, read, use } = await startKeyed();
     const { client, id, token } = await server.create({}, bearer(use.text));
     await client.leave();

@@ -76,7 +76,7 @@ test("sent data is settled by the answer to a later ping, by the end of the sock
   expect(confirmed).toEqual(["first", "second"]);
 });
 
-test("answers to pings that were never sent are nothing", () => {
+test("answers to pings that were never sent are ignored", () => {
   const socket = new DeafSocket();
   outboxOf(socket);
   for (const data of [Buffer.alloc(0), Buffer.alloc(8, 0xff), Buffer.alloc(125)])

@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     }
   });
 
-  test("a drain saves executions, and their output continues elsewhere to the right end", async () => {
+  test("a drain saves executions, and their output continues elsewhere to its end", async () => {
     const store = await temporaryFolder();
     const first = await ServerProcess.start({ store });
     const { client, id } = await first.create(DURABLE);

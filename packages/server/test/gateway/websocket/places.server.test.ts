@@ -43,7 +43,7 @@ async function clientsOf({ httpUrl }: TestServer): Promise<number> {
   return Number(/^sandboxer_clients (\d+)/m.exec(metrics)?.[1]);
 }
 
-describe("1,050 connections without a credential that is good for anything", () => {
+describe("1,050 connections without a valid credential", () => {
   test.each([
     ["without a credential", "", 401],
     ["with a made-up token", "?sandbox_token=wrong", 101],
@@ -65,7 +65,7 @@ describe("a refused client that does not answer the close", () => {
   test.each([
     ["a wrong token", true, "PERMISSION_DENIAL_ERROR"],
     ["an unknown id", false, "NOT_FOUND"],
-  ])("%s: hears why, does not count, and is cut within 2 s", async (_what, known, said) => {
+  ])("%s: learns why, does not count, and is disconnected within 2 s", async (_what, known, said) => {
     const server = await startTestServer({ apiKeys: [KEY] });
     const { client, id } = await server.create({ enable_checkpoint: true }, WITH_KEY);
     await client.send({ action: "checkpoint" }).untilClosed();

@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     await other.close();
   });
 
-  test("nothing outlives a server that was killed, not even a sandbox that is paused", async () => {
+  test("nothing of a killed server keeps running, not even a paused sandbox", async () => {
     const server = await ServerProcess.start();
     await server.create();
     const kernel =

@@ -39,7 +39,7 @@ function observed() {
   };
 }
 
-test("folders below are watched from the start only if it is wanted", async () => {
+test("folders below are watched from the start only on request", async () => {
   const tree = new Tree({ "/w": ["a"], "/w/a": ["b"], "/w/a/b": [] });
   const flat = await watchTree(tree.files, "/w", false, observed().watcher);
   expect([...tree.watchers.keys()]).toEqual(["/w"]);

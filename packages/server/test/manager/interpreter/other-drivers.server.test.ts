@@ -22,7 +22,7 @@ async function interrupted(driver: DriverProcess, code: string): Promise<RanCell
 }
 
 describe("the JavaScript driver", () => {
-  test("variables stay and may be declared again; results, errors and both streams are apart", async () => {
+  test("variables persist and may be declared again; results, errors and both streams are separate", async () => {
     const driver = await DriverProcess.start("javascript");
     expect(await driver.run("const x = 20; let y = 1\nfunction f() { return x + y }")).toMatchObject({
       status: "ok",
@@ -88,7 +88,7 @@ describe("the JavaScript driver", () => {
 });
 
 describe.skipIf(!hasBash)("the bash driver", () => {
-  test("variables, functions and the folder stay; a failed command is an error", async () => {
+  test("variables, functions and the folder persist; a failed command is an error", async () => {
     const driver = await DriverProcess.start("bash", { cwd: "/" });
     expect(await driver.run("x='a b'; f() { echo \"<$x>\"; }; cd /tmp")).toMatchObject({
       status: "ok",

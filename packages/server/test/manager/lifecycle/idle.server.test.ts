@@ -5,9 +5,9 @@ import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 
 test.each([
-  ["whose time is over", { ttl: "1s" }],
+  ["that has expired", { ttl: "1s" }],
   ["that nobody uses", { idle_timeout: 0.5 }],
-])("a sandbox %s and that cannot be saved is let alone for longer each time", async (_title, body) => {
+])("a sandbox %s and that cannot be saved is tried again after longer and longer waits", async (_title, body) => {
   const server = await startTestServer();
   const { id } = await new HttpClient(server).create(body);
   const { handle } = await server.live(id);

@@ -27,7 +27,7 @@ test("a setup command that does not end has a limit, and the error names it", as
   });
 });
 
-test("a drain calls off a creation that does not end, and nothing is left of it", async () => {
+test("a drain cancels a creation that does not end, and nothing is left of it", async () => {
   const server = await startEndless();
   const http = new HttpClient(server);
   const answer = http.call<ErrorAnswer>("POST", "/v1/sandboxes", { profile: "endless" });

@@ -34,7 +34,7 @@ test("a sandbox that ended by the time that the store has answered is looked for
   expect(await attach(read)).toBe("It is looked for elsewhere.");
 });
 
-test("a store that does not answer frees none", async () => {
+test("a store that does not answer releases none", async () => {
   const read = (): Head => {
     throw new SandboxerError("store_unavailable", "the store is away");
   };

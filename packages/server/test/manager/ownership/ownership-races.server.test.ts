@@ -84,7 +84,7 @@ describe("a server that is declared dead", () => {
   });
 });
 
-describe("a server that cannot prove that it lives", () => {
+describe("a server that cannot prove that it is alive", () => {
   test("keeps a just restored sandbox frozen", async () => {
     const store = absentableStore();
     const watch = stillnessWatch();

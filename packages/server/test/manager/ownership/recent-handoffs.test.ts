@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { RecentHandoffs } from "../../../src/manager/ownership/recent-handoffs.ts";
 import { FakeClock } from "../../lease/fake-clock.ts";
 
-test("a handed off sandbox is on its way for a while", () => {
+test("a handed off sandbox counts as moving for a while", () => {
   const clock = new FakeClock();
   const recentHandoffs = new RecentHandoffs(clock);
   recentHandoffs.note("one");

@@ -35,7 +35,7 @@ function saves(server: TestServer): number {
   return server.operations.filter(({ operation }) => operation === "checkpoint").length;
 }
 
-test("a save after a disconnect waits for a file that is on its way", async () => {
+test("a save after a disconnect waits for a file that is being transferred", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create({ ...DURABLE, on_disconnect: "checkpoint" });
   const sandbox = await server.live(id);

@@ -50,7 +50,7 @@ const claimedBy = (head: Head, claimant: string): Head =>
 const released = (head: Head): Head =>
   moved(release({ instanceId: head.owner ?? "", epoch: head.epoch })(head, stamp()));
 
-describe("a checkpoint that lies on this machine may be published", () => {
+describe("a checkpoint that is on this machine may be published", () => {
   test("while the head names its dead server, or no owner since", () => {
     expect(whyNot(born, record())).toBeUndefined();
     expect(whyNot(released(born), record())).toBeUndefined();

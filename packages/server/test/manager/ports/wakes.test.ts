@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Wakes } from "../../../src/manager/ports/wakes.ts";
 
-test("a hundred paused sandboxes that ten requests each ask for are resumed once, two at a time", async () => {
+test("a hundred paused sandboxes with ten requests each are resumed once, two at a time", async () => {
   const wakes = new Wakes(2);
   const resumed = new Map<string, number>();
   let [running, most] = [0, 0];

@@ -64,7 +64,7 @@ describe("a sandbox is saved, and keeps running,", () => {
     await untilTold(server, idle.id, "checkpoint.created", 2);
   });
 
-  test("also if a process was started between the check and the capture", async () => {
+  test("even if a process was started between the check and the capture", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create({ max_loss: "1s" });
@@ -191,7 +191,7 @@ describe("a broken promise is reported once, and so is that it is kept again,", 
     await untilTold(server, id, "durability.restored");
   });
 
-  test("of a store that is away", async () => {
+  test("of a store that is unreachable", async () => {
     const store = absentableStore();
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);

@@ -52,7 +52,7 @@ test.each([
   expect(isBroken({ turns }, unsaved(turns + 1), 0)).toBe(true);
 });
 
-test("one is kept with ease when not more than half of it is used up", () => {
+test("a promise is safe while at most half of it is used up", () => {
   expect([50_000, 50_001].map((nowMs) => isEasy({ ms: 100_000 }, unsaved(), nowMs))).toEqual([true, false]);
   expect([0, 1].map((turns) => isEasy({ turns: 1 }, unsaved(turns), 0))).toEqual([true, false]);
   expect([5, 6].map((turns) => isEasy({ turns: 10 }, unsaved(turns), 0))).toEqual([true, false]);
@@ -62,7 +62,7 @@ test("the sandbox that has used up more of its promise comes first", () => {
   expect(urgency({ ms: 1000 }, unsaved(), 900)).toBeGreaterThan(urgency({ turns: 10 }, unsaved(8), 900));
 });
 
-test("after failures the next try waits longer, but never longer than is of use", () => {
+test("after failures the next try waits longer, but never longer than is useful", () => {
   expect([1, 2, 3, 50].map((failures) => restMs({ turns: 1 }, failures))).toEqual([1000, 2000, 4000, 60_000]);
   expect([1, 2, 9].map((failures) => restMs({ ms: 6000 }, failures))).toEqual([1000, 1500, 1500]);
   expect(restMs({ ms: 1000 }, 9)).toBe(1000);
@@ -76,7 +76,7 @@ describe("the unsaved part", () => {
     expect(changes).toMatchObject({ sinceMs: 50, publishedMs: 60 });
   });
 
-  test("begins when it runs, however long it took to make it; later starts of the watch change nothing", () => {
+  test("begins when it runs, however long its creation took; later starts of the watch change nothing", () => {
     const changes = new UnsavedChanges(5);
     changes.noteStart(50);
     expect(changes.sinceMs).toBe(50);

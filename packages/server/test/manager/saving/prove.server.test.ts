@@ -80,7 +80,7 @@ describe("a test restore", () => {
   });
 
   test.each(["filesystem", "full"])(
-    "of a %s snapshot has no network, no secrets and none of the setup of the captured one, nor anything that was started for users",
+    "of a %s snapshot has no network, no secrets and none of the setup of the captured one, and uses no warm sandbox",
     async (mode) => {
       const seen: AcquireRequest[] = [];
       const { http, id } = await withSnapshot(
@@ -114,7 +114,7 @@ describe("a test restore", () => {
     });
   });
 
-  test("finds damage that a look at the bytes cannot see", async () => {
+  test("finds damage that a check of the bytes cannot find", async () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id: sandboxId } = await http.create();
@@ -138,9 +138,9 @@ describe("a test restore", () => {
   });
 });
 
-describe("nothing is said of a snapshot", () => {
+describe("nothing is recorded about a snapshot", () => {
   test.each(["timeout", "internal"] as const)(
-    "when its test restore fails as it would on a machine that has too much to do: %s",
+    "when its test restore fails as on an overloaded machine: %s",
     async (code) => {
       const { server, http, id } = await withSnapshot();
       server.backend.faults.set("ping", { error: new SandboxerError(code, "no answer"), times: 1 });

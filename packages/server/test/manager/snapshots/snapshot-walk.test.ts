@@ -34,6 +34,6 @@ test("a folder with too many files to list does not count as empty", async () =>
   expect((await walk("limit_reached")).truncated).toBe(true);
 });
 
-test.each(["sandbox_failed", "timeout", "backend_unavailable"] as const)("%s is no answer", async (code) => {
+test.each(["sandbox_failed", "timeout", "backend_unavailable"] as const)("%s is not an answer", async (code) => {
   await expect(walk(code)).rejects.toMatchObject({ code });
 });

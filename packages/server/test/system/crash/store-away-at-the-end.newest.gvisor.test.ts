@@ -13,7 +13,7 @@ if (missing !== undefined) console.warn(`The tests of the end of a server on gVi
 const COUNT = "import time\nfor i in range(1, 101): print(i, flush=True); time.sleep(0.05)";
 const ALL = Array.from({ length: 100 }, (_, index) => `${index + 1}\n`).join("");
 
-describe.skipIf(missing !== undefined)("a server that is told to end while its store is away", () => {
+describe.skipIf(missing !== undefined)("a server that is stopped while its store is unreachable", () => {
   test.each(["the store comes back", "it is killed before the store comes back"])(
     "loses nothing of a running program when %s",
     async (fate) => {

@@ -19,7 +19,7 @@ describe("resuming across processes, on the fake backend", () => {
     expect(await two.only()).toMatchObject({ state: "running", owner: { here: false } });
   });
 
-  test("of several with one key the newest that can be brought back wins, and the others go", async () => {
+  test("of several with one key the newest that can be resumed wins, and the others are deleted", async () => {
     const lab = await open();
     const first = await lab.start();
     const ids = [await made(first, "oldest"), await made(first, "newer"), await made(first, "newest")];

@@ -21,7 +21,7 @@ class Response extends EventEmitter {
   }
 }
 
-test("a client that does not read gets no more signs of life", async () => {
+test("a client that does not read gets no more keep-alives", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const raw = new Response();

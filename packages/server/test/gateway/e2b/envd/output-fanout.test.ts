@@ -68,7 +68,7 @@ test("a process waits for its only reader, however slow it is", async () => {
   expect(output.acknowledged.at(-1)).toBe(200);
 });
 
-test("a reader that holds up another one is cut off", async () => {
+test("a reader that delays another one is disconnected", async () => {
   const output = new Output(200);
   const fanout = new OutputFanout(output.process, 4, 20);
   const [slow, fast] = [fanout.attach(0), fanout.attach(0)];
@@ -89,7 +89,7 @@ test("the reading stops when the last reader leaves, and starts again with the n
   expect(output.readers).toEqual([0, 150]);
 });
 
-test("a sandbox that ends cuts off its readers, and a reader that left does not wait", async () => {
+test("a sandbox that ends disconnects its readers, and a reader that left does not wait", async () => {
   const reader = new OutputFanout(new Output(3, new Error("the sandbox has ended")).process, 4).attach(0);
   expect(await readAll(reader)).toEqual({ bytes: 3, end: "cut" });
   const left = new AbortController();

@@ -191,7 +191,7 @@ test("signed URLs work without headers, and only for their sandbox, file and tim
   await refused(expired, "signature is already expired");
 });
 
-test("a command's first output is there, however late its reader comes", async () => {
+test("a command's first output is kept, however late its reader attaches", async () => {
   const { server, sandbox } = await open();
   const { processes } = server.manager;
   const start = processes.start.bind(processes);
@@ -204,7 +204,7 @@ test("a command's first output is there, however late its reader comes", async (
   expect(stdout).toHaveLength(3_000_000);
 });
 
-test("many downloads over one connection leave nothing at it", async () => {
+test("many downloads over one connection leave no listeners on it", async () => {
   const { server, sandbox } = await open();
   await sandbox.files.write("a.txt", "hello");
   const url = await sandbox.downloadUrl("a.txt");
@@ -275,7 +275,7 @@ test("a sandbox that is deleted cuts its streams, and its files are not found", 
   await expect(sandbox.files.list("/")).rejects.toThrow();
 });
 
-test("frames that are cut, huge or compressed are refused, and the server stays", async () => {
+test("truncated, huge or compressed frames are refused, and the server keeps running", async () => {
   const { server, id, sandbox } = await open();
   const send = async (body: Buffer, headers: Record<string, string> = {}): Promise<string> => {
     const answer = await fetch(`${server.httpUrl}/e2b/process.Process/Start`, {

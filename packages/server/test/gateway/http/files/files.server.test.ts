@@ -24,7 +24,7 @@ test("a file is written, read completely and in part, described and removed", as
   expect(await box.names("/workspace")).toEqual([]);
 });
 
-test("folders are made, renamed and listed by name", async () => {
+test("folders are created, renamed and listed by name", async () => {
   const box = await FilesClient.create(await startTestServer());
   for (const path of ["/workspace/z", "/workspace/a/b", "/workspace/B"]) {
     expect((await box.call("POST", "/files/folder", { path })).status).toBe(204);
@@ -35,7 +35,7 @@ test("folders are made, renamed and listed by name", async () => {
   expect(await box.names("/workspace/a")).toEqual(["b", "y"]);
 });
 
-test("failures inside have errors of their own", async () => {
+test("failures inside have their own errors", async () => {
   const box = await FilesClient.create(await startTestServer());
   const failures = [
     ["GET", "/files?path=/workspace/absent", 404, "file_not_found"],

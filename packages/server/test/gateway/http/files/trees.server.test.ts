@@ -35,7 +35,7 @@ test("a tree is downloaded as it was uploaded: files, folders, links, modes, tim
   expect((await readTar((await box.download("/workspace/long")).body!)).at(-1)).toMatchObject({ name: LONG });
 });
 
-test("a single file is a tree of one, and hard links become files of their own", async () => {
+test("a single file is a tree of one, and hard links become separate files", async () => {
   const box = await FilesClient.create(await startTestServer());
   const tar = await tarOf([
     { name: "./", type: "directory" },
@@ -103,7 +103,7 @@ describe("a hostile tar", () => {
     expect(await box.names("/workspace")).toEqual(["in", "secret"]);
   });
 
-  test("that is no tar, or ends in the middle, is refused", async () => {
+  test("that is not a tar, or ends in the middle, is refused", async () => {
     const box = await FilesClient.create(await startTestServer());
     const whole = await tarOf([{ name: "a", content: randomBytes(5000) }]);
     for (const bad of [randomBytes(4096), whole.subarray(0, 3000), Buffer.from("short")]) {

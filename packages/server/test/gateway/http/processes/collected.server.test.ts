@@ -18,7 +18,7 @@ async function figure(server: TestServer, name: string): Promise<number> {
   return Number(new RegExp(`^sandboxer_collected_output_${name} (\\d+)$`, "m").exec(metrics)?.[1]);
 }
 
-test("output that is no text is answered in base64, each stream for itself", async () => {
+test("output that is not text is returned in base64, each stream separately", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const binary = await box.exec({ shell: "printf '\\xff\\x00a'; echo 'grüße' >&2" });
   expect(binary).toMatchObject({ stdout_encoding: "base64", stderr_encoding: "utf8", stderr: "grüße\n" });

@@ -103,7 +103,7 @@ test("a process without a reader blocks when its log is full; a detached one doe
   expect(text(await box.output(kept.id, "?follow=true")).length).toBe(2_000_000);
 });
 
-test("a running process keeps its sandbox from being idle, and its end makes it so", async () => {
+test("a running process keeps its sandbox from being idle until it ends", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server, { idle_timeout: 0.3 });
   const { id } = await box.spawn({ shell: "read x" });

@@ -191,7 +191,7 @@ test("after a failed save, the process is unchanged", async () => {
   expect(ticks).toEqual(ticks.map((_, index) => `tick ${index + 1}`));
 });
 
-test("detached processes are read along after a restore too, and a timeout counts there", async () => {
+test("detached processes are read after a restore too, and a timeout counts there", async () => {
   const { here, there } = await two();
   const detached = await here.spawn({ shell: "read x; yes 0123456 | head -c 3000000; echo end", detach: true });
   const limited = await here.spawn({ shell: "sleep 300", timeout: 1 });
@@ -230,7 +230,7 @@ test("a snapshot disturbs no reader, and a copy continues with unacknowledged ou
   expect(other.text.startsWith("tick 1\n")).toBe(true);
 });
 
-test("commands and start times stay known after a handoff, a restore and a fork, and in a paused sandbox", async () => {
+test("commands and start times are kept after a handoff, a restore and a fork, and in a paused sandbox", async () => {
   const { a, here, there } = await two();
   const began = await here.spawn({ shell: "echo ready; echo late >&2; sleep 300" });
   const ended = await here.spawn({ command: ["echo", "done"] });

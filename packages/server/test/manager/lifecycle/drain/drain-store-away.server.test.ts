@@ -51,7 +51,7 @@ async function attached(server: TestServer, id: string, options = {}): Promise<R
   return client;
 }
 
-describe("a drain while the store is away", () => {
+describe("a drain while the store is unreachable", () => {
   test("keeps the sandboxes and saves them when the store is back", async () => {
     const { server, way, next, dataFolder } = await machine({ drainTimeoutMs: LONG_MS });
     const { client, id } = await server.create(DURABLE);
@@ -231,7 +231,7 @@ describe("a server that has lost its lease while it waited", () => {
     expect(await contentOf(await attached(second, id))).toBe("newer");
   });
 
-  test("the next server of the machine does not publish over it either", async () => {
+  test("the next server on the machine does not publish over it either", async () => {
     const { second, id, drained, next, dataFolder } = await overtaken(LEASE_TTL_MS * 4);
     await drained;
     const client = await attached(second, id);

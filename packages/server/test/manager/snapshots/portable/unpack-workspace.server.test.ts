@@ -41,7 +41,7 @@ async function text(handle: SandboxHandle, path: string): Promise<string> {
   return Buffer.concat(await Array.fromAsync(handle.files.read(path))).toString();
 }
 
-test("a tar of the system's own tar is unpacked, hard links as copies", async () => {
+test("an archive from the system's tar is unpacked, hard links as copies", async () => {
   const folder = await temporaryFolder();
   const long = "l".repeat(150);
   await mkdir(join(folder, "w", "empty"), { recursive: true });

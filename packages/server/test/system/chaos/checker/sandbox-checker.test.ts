@@ -164,11 +164,11 @@ describe("planted bugs", () => {
     expect(new Story().unanswered(1, "refused").step(2, [0, 1, 2]).broken).toEqual(["unexplained write"]);
   });
 
-  test("a number that nobody asked for", () => {
+  test("a number that nobody requested", () => {
     expect(new Story().step(1, [0, 7, 1]).broken).toEqual(["unexplained write"]);
   });
 
-  test("a stale restore: an older state than the acknowledged save, also after a kill", () => {
+  test("a stale restore: an older state than the acknowledged save, even after a kill", () => {
     const saved = new Story().step(1, [0, 1]).saved().step(2, [0, 1, 2]).saved();
     expect(saved.killed(A).step(3, [0, 1, 3], { server: B, epoch: 2 }).broken).toEqual(["stale restore"]);
   });
@@ -219,7 +219,7 @@ describe("planted bugs", () => {
     expect(story().restored("s", [0, 1, 3, 2]).restored("s", [0, 1, 3]).broken).toEqual(["wrong snapshot"]);
   });
 
-  test("memory and files that do not fit together", () => {
+  test("memory and files that do not match", () => {
     const broken = "memory .0.1, file .0";
     expect(new Story().step(1, [0, 1], { broken }).broken).toEqual(["torn state"]);
     expect(new Story().step(1, [0, 1]).snapshot("s").restored("s", [0, 1], broken).broken).toEqual(["torn state"]);
