@@ -42,8 +42,8 @@ class SandboxerBackend(BaseSandbox):
         timeout: int = DEFAULT_TIMEOUT,
         max_output_bytes: int = MAX_OUTPUT_BYTES,
     ) -> None:
-        """``cwd``: where commands run; default: the sandbox's working folder. ``timeout``: seconds for a command without
-        its own timeout; 0: no limit."""
+        """``cwd``: where commands run; default: the sandbox's working folder. ``timeout``: seconds for a command
+        without its own timeout; 0: no limit."""
         self.sandbox = sandbox
         self._cwd = cwd
         self._timeout = timeout
