@@ -42,7 +42,7 @@ const pictures = selected.includes("console") ? "kept" : "none";
 
 const results: SuiteResult[] = [];
 /** How many workers run at once. About half of them wait; with more, tests with short leases wait too long. */
-const room = new Room(Math.max(4, Math.ceil(2.5 * availableParallelism())));
+const room = new Room(Math.max(4, 3 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 /** The command for the servers that suites start as processes. */
 const command = ["servers", "crash", "gvisor", "docker", "console", "chaos"].some(wanted)

@@ -112,7 +112,7 @@ test("a page without a place for the table, or with a row that was moved, is a d
   const [commands = "", ports = ""] = PAGE.split("\n").slice(5, 7);
   const moved = PAGE.replace(`${commands}\n${ports}`, `${ports}\n${commands}`);
   expect(moved).not.toBe(PAGE);
-  expect(differencesFrom(moved, seen)).toEqual(["the order of the rows, or how the table is written"]);
+  expect(differencesFrom(moved, seen)).toEqual(["the order of the rows, or the format of the table"]);
 });
 
 test("the summary has the reason of each missing feature, and the name of every other skipped test", () => {

@@ -11,12 +11,4 @@ export const ALLOWED_SKIPS: readonly AllowedSkip[] = [
     test: /^on Google storage-testbench has Google storage-testbench$/,
     because: "Its source is on GitHub only, which not every machine reaches; fake-gcs-server is always there.",
   },
-  {
-    test: /^limits \(on runsc 20240729\.0, \w+\) df shows the disk limit/,
-    because: "This engine has no size for a sandbox's files; the server watches them (docs/decisions/0029).",
-  },
-  {
-    test: /^the network of a sandbox, on gVisor the same programs work in networks of their own.* 20240729\.0$/,
-    because: "This engine has no networks of their own; the newest one runs the test.",
-  },
 ];

@@ -3,8 +3,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Short files whose tests take long, because their contracts, processes or searches are in other files. */
 export const LONG_FILES = [
   "backends/daytona/contract.newest.gvisor.test.ts",
-  "system/crash/kill-at-step.newest.gvisor.test.ts",
-  "gateway/http/portable.newest.gvisor.test.ts",
+  "gateway/http/network.newest.gvisor.test.ts",
+  "cli/test/pages.newest.gvisor.test.ts",
+  "backends/gvisor/limits.newest.gvisor.test.ts",
+  "gateway/e2b/packages.newest.gvisor.test.ts",
   "gateway/websocket/persistence.pinned.gvisor.test.ts",
   "gateway/websocket/handoff.newest.gvisor.test.ts",
   "backends/gvisor/contract.gvisor.test.ts",
@@ -16,6 +18,9 @@ export const LONG_FILES = [
   "system/resume/docker.docker.test.ts",
   "backends/docker/contract.docker.test.ts",
   "console/test/accessibility.browser.test.ts",
+  "cli/test/packages.server.test.ts",
+  "gateway/http/interpreter.server.test.ts",
+  "drain/drain-store-away.server.test.ts",
   "system/resume/fake.server.test.ts",
   "cli/test/terminal/terminal.server.test.ts",
   "store/directory-races.server.test.ts",

@@ -29,7 +29,7 @@ export const ERRORS = {
     404,
     false,
     4,
-    "Each server keeps its own operations and drops the oldest. Ask the server that ran it.",
+    "Each server keeps only its newest operations. Look at the sandbox itself: its record shows the outcome.",
   ),
   file_not_found: row(404, false, 4, "Check the path inside the sandbox."),
   image_not_found: row(

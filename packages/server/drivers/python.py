@@ -54,13 +54,19 @@ class Channel:
     def __init__(self, descriptor):
         self.descriptor = descriptor
         self.lock = threading.Lock()
+        # Lines that are written with the next one: each write wakes the server.
+        self.held = ""
 
-    def send(self, frame):
+    def send(self, frame, hold=False):
+        """`hold`: another frame follows at once."""
         if State.in_child:
             return
         text = dumps(frame)
         with self.lock:
             if len(text) <= 2 * FRAME_CHARACTERS:
+                if hold and len(self.held) <= FRAME_CHARACTERS:
+                    self.held += text + "\n"
+                    return
                 # Whatever code of the cell has written here: its end is a line of its own.
                 self._line("\n" + text if frame["f"] == "end" else text)
                 return
@@ -69,7 +75,8 @@ class Channel:
             self._line('{"f": "whole"}')
 
     def _line(self, text):
-        data = memoryview((text + "\n").encode("ascii"))
+        data = memoryview((self.held + text + "\n").encode("ascii"))
+        self.held = ""
         try:
             while data:
                 data = data[write(self.descriptor, data) :]
@@ -105,7 +112,7 @@ class Output:
                 for descriptor, _ in ready:
                     self._take(descriptor)
 
-    def _take(self, descriptor):
+    def _take(self, descriptor, hold=False):
         name, decoder = self.streams[descriptor]
         try:
             data = read(descriptor, READ_BYTES)
@@ -115,16 +122,16 @@ class Output:
             os._exit(70)
         text = decoder.decode(data)
         if State.running:
-            self._frame(name, text)
+            self._frame(name, text, hold)
         else:
             self.backlog.append((name, text))
             while sum(len(kept) for _, kept in self.backlog) > BACKLOG_BYTES:
                 self.backlog.pop(0)
         return len(data)
 
-    def _frame(self, name, text):
+    def _frame(self, name, text, hold=False):
         if text:
-            self.channel.send({"f": "out", "s": name, "d": text})
+            self.channel.send({"f": "out", "s": name, "d": text}, hold)
 
     def begin(self, start):
         with self.lock:
@@ -135,7 +142,7 @@ class Output:
                 self._frame(name, text)
 
     def drain(self):
-        """Everything that was written before this call has become frames after it."""
+        """Everything that was written before this call has become frames after it. The caller sends another one at once."""
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -145,7 +152,7 @@ class Output:
             for descriptor in self.streams:
                 left = PIPE_BYTES
                 while left > 0:
-                    taken = self._take(descriptor)
+                    taken = self._take(descriptor, hold=True)
                     if taken == 0:
                         break
                     left -= taken

@@ -11,6 +11,8 @@ if (missing !== undefined) console.warn(`The tests of previews on gVisor are ski
 
 const MEGABYTE = 1024 * 1024;
 const LARGE_BYTES = 64 * MEGABYTE;
+/** Paused sandboxes that are asked at once. By hand with 100. */
+const PAUSED = Number(process.env["SANDBOXER_PAUSED_PREVIEWS"] ?? 8);
 
 /**
  * Counts its requests in memory; /events answers with one event and stays open; /large sends 64 MiB, and /sent says how
@@ -156,10 +158,12 @@ describe.skipIf(missing !== undefined)("previews on gVisor", () => {
   test("paused sandboxes with concurrent requests are all resumed, a few at a time", async () => {
     const server = await start(await temporaryFolder(), "--max-wakes", "2");
     const { id } = await listening(server);
-    const forked = (await call(server, "POST", `/v1/sandboxes/${id}/fork`, { count: 7 })) as {
-      items: { id: string }[];
-    };
-    const ids = [id, ...forked.items.map((each) => each.id)];
+    const ids = [id];
+    while (ids.length < PAUSED) {
+      const count = Math.min(PAUSED - ids.length, 10);
+      const forked = await call(server, "POST", `/v1/sandboxes/${id}/fork`, { count });
+      ids.push(...(forked as { items: { id: string }[] }).items.map((each) => each.id));
+    }
     for (const each of ids) await call(server, "POST", `/v1/sandboxes/${each}/checkpoint`, {});
     // Two for each: they share its resume, and both get an answer of its own program.
     const asked = await Promise.all([...ids, ...ids].map((each) => get({ server, host: `8000-${each}.localhost` })));
