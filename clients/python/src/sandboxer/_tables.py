@@ -512,7 +512,7 @@ ERRORS: dict[str, ErrorRow] = {
     "operation_not_found": ErrorRow(
         404,
         False,
-        "Each server keeps its own operations and drops the oldest. Ask the server that ran it.",
+        "Each server keeps only its newest operations. Look at the sandbox itself: its record shows the outcome.",
     ),
     "file_not_found": ErrorRow(
         404,
