@@ -19,7 +19,8 @@ import { listSandboxIds, listSandboxPage } from "./observing/list-sandboxes.ts";
 import { describeNetwork } from "./network/describe-network.ts";
 import { otherServer, ownerElsewhere } from "./ownership/owner-elsewhere.ts";
 import { untilArrived } from "./ownership/until-arrived.ts";
-import type { InstanceCondition } from "./ownership/peers.ts";
+import { acceptSandbox } from "./ownership/accept-sandbox.ts";
+import type { InstanceCondition, LeftSandbox } from "./ownership/peers.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention } from "./saving/preview-retention.ts";
 import { pauseSandbox, type PauseOptions } from "./lifecycle/pause.ts";
@@ -206,6 +207,12 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly resume: Door<typeof resumeSandbox, Sandbox> = this.verb(resumeSandbox);
 
   readonly handOff = this.verb(handOffSandbox);
+
+  /** Another server offers a sandbox, which is resumed here soon. Throws if there is no room for it. */
+  async accept(left: LeftSandbox): Promise<void> {
+    await acceptSandbox(this.context, left);
+  }
+
   readonly amend = this.verb(amendSandbox);
   readonly network = this.verb(describeNetwork);
   readonly expire = this.verb(expireSandboxes);
