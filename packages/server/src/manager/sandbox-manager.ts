@@ -21,6 +21,7 @@ import { otherServer, ownerElsewhere } from "./ownership/owner-elsewhere.ts";
 import { untilArrived } from "./ownership/until-arrived.ts";
 import { acceptSandbox } from "./ownership/accept-sandbox.ts";
 import type { InstanceCondition, LeftSandbox } from "./ownership/peers.ts";
+import { restartLostSandboxes } from "./ownership/restart-lost.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention } from "./saving/preview-retention.ts";
 import { pauseSandbox, type PauseOptions } from "./lifecycle/pause.ts";
@@ -95,6 +96,7 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly #stopReaping = reapIdleSandboxes(this.context);
   readonly #stopExpiring = deleteExpiredSandboxes(this.context);
   readonly #stopKeeping = keepPromises(this.context);
+  readonly #stopRestarting = restartLostSandboxes(this.context);
   readonly #stopListening = this.#listen();
 
   constructor(options: ManagerOptions) {
@@ -296,6 +298,7 @@ export class SandboxManager extends Room<ManagerContext> {
     this.#stopReaping();
     this.#stopExpiring();
     this.#stopKeeping();
+    this.#stopRestarting();
     this.context.proofs.stop();
     this.usage.stop();
     this.integrity.close();

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
+import { CrashServer } from "./support/crash-server.ts";
 import { DURABLE, KILLED, LEASE_TTL_MS, pair, storedSandbox } from "./support/pair.ts";
 import type { StepName } from "./support/steps.ts";
-import { expectTakenOver, headOf, write } from "./support/survivor.ts";
+import { contentOf, expectTakenOver, headOf, save, write } from "./support/survivor.ts";
+
+const ALWAYS = { ...DURABLE, restart: "always" };
 
 describe("kill -9 during a drain", () => {
   test.each<[StepName, string]>([
@@ -32,4 +35,17 @@ describe("kill -9 during a drain", () => {
     expect((await headOf(third, id)).owner).not.toBeNull();
     await expectTakenOver(third, id, "new");
   });
+});
+
+test("a killed server's sandbox that promises it runs again without anybody asking", async () => {
+  const survivor = await startTestServer({ leaseTtlMs: LEASE_TTL_MS });
+  const doomed = await CrashServer.start({ store: survivor.storeFolder ?? "" });
+  const { client, id } = await doomed.create(ALWAYS);
+  await write(client, "kept");
+  await save(client);
+  await doomed.attach(id).until("RUNNING");
+  doomed.kill("SIGKILL");
+  await eventually("the survivor runs it", async () => (await survivor.manager.find(id)).owner?.here === true, 30_000);
+  const again = await survivor.attachWhenFree(id);
+  expect(await contentOf(again)).toBe("kept");
 });
