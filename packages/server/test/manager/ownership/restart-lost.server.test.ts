@@ -1,5 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
+import { Instances } from "../../../src/lease/instances.ts";
+import { Ownership } from "../../../src/lease/ownership.ts";
+import { openStore } from "../../../src/store/open-store.ts";
+import { systemClock } from "../../../src/support/clock.ts";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 import { startTestServer, type TestServer } from "../../../../../test/kit/server/test-server.ts";
@@ -76,17 +80,28 @@ test("a sandbox that was never saved is not resumed, and an event says so once",
 
 test("a server without room leaves the sandbox to others; one with another engine reports it and releases it", async () => {
   const store = await temporaryFolder();
-  const lost = await startTestServer({ store });
-  const id = await saved(lost, ALWAYS);
+  const maker = await startTestServer({ store });
+  const id = await create(maker, ALWAYS);
+  await maker.manager.pause(await maker.manager.running(id));
+  const ghost = await Instances.register({
+    store: await openStore(store),
+    clock: systemClock,
+    ttlMs: 60_000,
+    url: null,
+    onFenced: () => {},
+    onError: () => {},
+  });
+  onTestFinished(() => ghost.close());
+  await new Ownership(ghost).claim(id);
+  await maker.drain();
   const full = await startTestServer({ store, maxSandboxes: 0 });
-  await lose(lost, full);
-  await lost.drain();
+  await full.instances.markDead(ghost.instanceId);
   await meanwhile(1_500);
-  expect(await full.durable.ownership.read(id)).toMatchObject({ state: "live", epoch: 1 });
+  expect(await full.durable.ownership.read(id)).toMatchObject({ state: "live", epoch: 2 });
   // It begins with the deaths before its start.
   const strange = await startTestServer({ store, backend: new FakeBackend({ engineVersion: "2" }) });
-  await eventually("it cannot restore it", () => told(strange, "sandbox.not_resumed").length === 1, 30_000);
-  expect(await strange.durable.ownership.read(id)).toMatchObject({ state: "parked" });
+  await eventually("it cannot restore it", () => told(strange, "sandbox.not_resumed").length === 1);
+  expect(await strange.durable.ownership.read(id)).toMatchObject({ state: "parked", epoch: 3 });
   const fitting = await startTestServer({ store });
   await fitting.manager.resume({ sandboxId: id });
 });
