@@ -8,7 +8,13 @@ import type { IndexedSandbox, IndexFile } from "./sandbox-index.ts";
 
 /** Format 1 did not have the last field of a line; such a file is written again. */
 const headSchema = z.looseObject({ format: z.literal(2), store: z.string() });
-const lineSchema = z.tuple([z.string().refine(isSandboxId), z.string(), z.string().nullable(), z.string(), z.boolean()]);
+const lineSchema = z.tuple([
+  z.string().refine(isSandboxId),
+  z.string(),
+  z.string().nullable(),
+  z.string(),
+  z.boolean(),
+]);
 
 /** The index of one store in a folder of this machine: a line of JSON for the file, then one for each sandbox. */
 export class SandboxIndexFile implements IndexFile {

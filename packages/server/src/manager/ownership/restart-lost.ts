@@ -71,9 +71,7 @@ class LostSandboxes {
   async #promised(): Promise<readonly string[]> {
     const { index } = this.#context.durable.ownership;
     const { sorted } = await index.look();
-    return sorted.flatMap(({ sandboxId, restarts }) =>
-      restarts && !index.isDestroyed(sandboxId) ? [sandboxId] : [],
-    );
+    return sorted.flatMap(({ sandboxId, restarts }) => (restarts && !index.isDestroyed(sandboxId) ? [sandboxId] : []));
   }
 
   async #visitAll(sandboxIds: readonly string[]): Promise<void> {

@@ -138,7 +138,12 @@ test("offers of strangers are refused, and a late offer does not resume what its
   const keys = { apiKeys: ["k"] };
   const [leaving, staying] = [await startTestServer({ store, ...keys }), await startTestServer({ store, ...keys })];
   const { id } = (await call("POST", `${leaving.httpUrl}/v1/sandboxes`, {}, bearer("k"))).body;
-  const strange = await call("POST", `${staying.httpUrl}/internal/offers/${id}?epoch=1&from=x&reason=drain`, {}, bearer("k"));
+  const strange = await call(
+    "POST",
+    `${staying.httpUrl}/internal/offers/${id}?epoch=1&from=x&reason=drain`,
+    {},
+    bearer("k"),
+  );
   expect(strange).toMatchObject({ status: 403, body: { error: { code: "permission_denied" } } });
   await leaving.manager.pause(await leaving.manager.running(id));
   await leaving.manager.pause(await leaving.manager.resume({ sandboxId: id }));
