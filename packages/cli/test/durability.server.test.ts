@@ -31,6 +31,14 @@ test("the promised maximum loss is set at creation, changed later and shown", as
   }
 });
 
+test("create --restart always is kept and shown", async () => {
+  const cli = await startCli();
+  await cli.id(["create", "--name", "web", "--restart", "always"]);
+  expect((await cli(["get", "web"])).out).toMatch(/^restart +always$/m);
+  expect(await cli.json(["get", "web"])).toMatchObject({ restart: "always" });
+  expect(await cli(["create", "--restart", "sometimes"])).toMatchObject({ code: 2 });
+});
+
 test("prove test-restores a snapshot; its record, the list and the exit code have the result", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { boundedRecord, labelsSchema } from "./http/common.ts";
+import { boundedRecord, labelsSchema, restartSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
 import { networkSettingSchema } from "./network/policy.ts";
 
@@ -42,6 +42,7 @@ export const creationMessageSchema = z.object({
   enable_sandbox_handoff: z.boolean().optional(),
   on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
   max_loss: maxLossSchema.nullable().optional(),
+  restart: restartSchema.optional(),
   filesystem_snapshot_name: z.string().optional(),
   backend: z.string().optional(),
   profile: z.string().optional(),

@@ -108,6 +108,8 @@ export const aboutSchema = z.looseObject({
   expires_at: storedTimeSchema.nullable().default(null),
   /** The effect of its end; absent, or a value of a later version: the sandbox is paused. */
   on_expiry: z.enum(["pause", "delete"]).optional().catch(undefined),
+  /** Set at creation and never changed; absent, or a value of a later version: never. */
+  restart: z.enum(["never", "always"]).optional().catch(undefined),
   placement: placementSchema.nullable().default(null),
   /** How much of its work may be lost; an unreadable value promises nothing. */
   max_loss: maxLossSchema.nullable().default(null).catch(null),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { environmentSchema, resourcesSchema, userSchema } from "./creation-message.ts";
 import { tryParseDurationMs } from "./duration.ts";
-import { onExpirySchema, durationSchema, labelsSchema } from "./http/common.ts";
+import { onExpirySchema, durationSchema, labelsSchema, restartSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
 import { networkSettingSchema } from "./network/policy.ts";
 import { retentionSchema } from "./retention.ts";
@@ -93,6 +93,7 @@ export const profileSchema = z
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
     /** For requests without one. */
     max_loss: maxLossSchema.optional(),
+    restart: restartSchema.optional(),
     retention: retentionSchema.optional(),
   })
   .refine(({ extension, backends }) => (extension === undefined) !== (backends === undefined), {
@@ -119,6 +120,7 @@ export const profileSchema = z
       enable_idle_timeout_auto_checkpoint: profile.enable_idle_timeout_auto_checkpoint === true,
       on_disconnect: profile.on_disconnect === "checkpoint",
       max_loss: profile.max_loss !== undefined,
+      restart: profile.restart === "always",
     };
     for (const [key, needs] of Object.entries(dependent)) {
       if (needs) context.addIssue({ code: "custom", path: [key], message: "needs enable_checkpoint: true." });

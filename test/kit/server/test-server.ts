@@ -217,6 +217,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     ...(options.tls === undefined ? {} : { secureServer: secureServer.bind(undefined, options.tls) }),
     condition: () => manager.condition(),
     onRing: (sandboxId) => durability.instances.rung(sandboxId),
+    onOffer: (left) => manager.accept(left),
     onFailure: (error, { method, route }) =>
       problems.push(`${method} ${route}: ${error instanceof Error ? error.message : String(error)}`),
     version: "test",

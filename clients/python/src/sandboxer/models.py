@@ -152,6 +152,9 @@ class SandboxSettings(TypedDict, total=False):
     on_disconnect: Literal["keep", "checkpoint"]
     #: None: no limit is promised.
     max_loss: int | str | None
+    #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
+    #: it from its newest checkpoint at once (always).
+    restart: Literal["never", "always"]
     #: None: the server's default.
     retention: RetentionInput | None
     filesystem_snapshot_name: str
@@ -278,6 +281,9 @@ class SandboxRecord:
     #: When the lifetime ends: pause the sandbox, which stays until it is deleted (default), or delete it with its
     #: checkpoints.
     on_expiry: Literal["pause", "delete"]
+    #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
+    #: it from its newest checkpoint at once (always).
+    restart: Literal["never", "always"]
     #: Seconds.
     idle_timeout: float
     idle_seconds: float | None
@@ -344,6 +350,9 @@ class AcquireSettings(TypedDict, total=False):
     on_disconnect: Literal["keep", "checkpoint"]
     #: None: no limit is promised.
     max_loss: int | str | None
+    #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
+    #: it from its newest checkpoint at once (always).
+    restart: Literal["never", "always"]
     #: None: the server's default.
     retention: RetentionInput | None
     filesystem_snapshot_name: str
@@ -457,6 +466,9 @@ class ForkSettings(TypedDict, total=False):
     idle_timeout: float | str
     #: None: no limit is promised.
     max_loss: int | str | None
+    #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
+    #: it from its newest checkpoint at once (always).
+    restart: Literal["never", "always"]
     #: None: the server's default.
     retention: RetentionInput | None
     env: dict[str, str]
@@ -758,6 +770,9 @@ class RestoreSettings(TypedDict, total=False):
     idle_timeout: float | str
     #: None: no limit is promised.
     max_loss: int | str | None
+    #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
+    #: it from its newest checkpoint at once (always).
+    restart: Literal["never", "always"]
     #: None: the server's default.
     retention: RetentionInput | None
     env: dict[str, str]

@@ -1,5 +1,5 @@
 import { Option, type Command } from "commander";
-import type { BodyInputOf, Keep, NetworkPolicy, OnExpiry, Retention, Routes } from "@sandboxer/protocol";
+import type { BodyInputOf, Keep, NetworkPolicy, OnExpiry, Restart, Retention, Routes } from "@sandboxer/protocol";
 import type { Run } from "../run.ts";
 import { duration, integer, keep, maxLoss, network, pairOption, positiveNumber } from "./parse.ts";
 
@@ -20,6 +20,7 @@ export function addRestoreOptions(command: Command): Command {
     )
     .addOption(maxLossOption())
     .addOption(new Option("--no-max-loss", "ignore the --max-loss of the profile and the server"))
+    .addOption(restartOption())
     .addOption(keepOption("--keep-checkpoints", "checkpoint retention"))
     .addOption(keepOption("--keep-snapshots", "retention of unnamed snapshots"));
 }
@@ -36,6 +37,11 @@ export function onExpiryOption(): Option {
 export function maxLossOption(): Option {
   const description = "checkpoint it while it runs, so that at most this much is lost: 5m, or 10 executions";
   return new Option("--max-loss <LOSS>", description).argParser(maxLoss);
+}
+
+function restartOption(): Option {
+  const description = "if its server dies: let another server resume it, or wait until you do (default never)";
+  return new Option("--restart <WHEN>", description).choices(["never", "always"]);
 }
 
 /** Null: no max_loss; undefined: not given. */
@@ -78,6 +84,7 @@ export function readRestoreOptions(run: Run): RestoreBody {
     on_expiry: run.value<OnExpiry>("onExpiry"),
     idle_timeout: run.text("idleTimeout"),
     max_loss: readMaxLoss(run),
+    restart: run.value<Restart>("restart"),
     retention: readRetention(run),
   });
 }

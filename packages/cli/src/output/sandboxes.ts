@@ -62,6 +62,7 @@ export function formatSandbox(sandbox: SandboxRecord): string {
     checkpoint:
       checkpoint && `${checkpoint.name}, ${formatBytes(checkpoint.size_bytes)}, ${formatAge(checkpoint.created_at)}`,
     "max loss": durability.max_loss === null ? null : lossText(durability.max_loss),
+    restart: sandbox.restart === "always" ? "always" : null,
     "checkpoint retention": retention?.checkpoints && formatKeep(retention.checkpoints),
     "snapshot retention": retention?.snapshots && formatKeep(retention.snapshots),
     "encrypted with": encryptionText(sandbox.encryption),

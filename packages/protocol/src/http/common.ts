@@ -16,6 +16,13 @@ export const onExpirySchema = z.enum(["pause", "delete"]).meta({
 });
 export type OnExpiry = z.infer<typeof onExpirySchema>;
 
+/** What the other servers do with a sandbox whose server died. */
+export const restartSchema = z.enum(["never", "always"]).meta({
+  description:
+    "If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume it from its newest checkpoint at once (always).",
+});
+export type Restart = z.infer<typeof restartSchema>;
+
 /** A name given by people: shown in lists, never a path. */
 export const nameSchema = z
   .string()

@@ -4,7 +4,7 @@ import { maxLossSchema } from "../max-loss.ts";
 import { portsSchema } from "../port.ts";
 import { networkSettingSchema } from "../network/policy.ts";
 import { retentionSchema } from "../retention.ts";
-import { durationSchema, inputsSchema, labelsSchema, nameSchema, onExpirySchema } from "./common.ts";
+import { durationSchema, inputsSchema, labelsSchema, nameSchema, onExpirySchema, restartSchema } from "./common.ts";
 
 /** Seconds, as over WebSocket, or a duration such as `15m`. */
 const idleTimeoutSchema = z.union([z.number().finite().nonnegative().max(315_360_000), durationSchema]);
@@ -39,6 +39,7 @@ export const createRequestSchema = z
     enable_sandbox_handoff: z.boolean().optional(),
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
+    restart: restartSchema.optional(),
     retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     filesystem_snapshot_name: z.string().min(1).max(128).optional(),
     public_ports: portsSchema
@@ -61,6 +62,7 @@ export const restoreRequestSchema = z
     on_expiry: onExpirySchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
+    restart: restartSchema.optional(),
     retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     env: environmentSchema.optional(),
     inputs: inputsSchema.optional(),

@@ -6,7 +6,7 @@ import { networkPolicySchema } from "../network/policy.ts";
 import { retentionSchema } from "../retention.ts";
 import { storedMessageSchema, storedTextSchema } from "../stored-limits.ts";
 import { carriedSchema } from "./carried.ts";
-import { onExpirySchema, shownLabelsSchema, timestampSchema } from "./common.ts";
+import { onExpirySchema, restartSchema, shownLabelsSchema, timestampSchema } from "./common.ts";
 
 /**
  * The state of a sandbox for its users. `stored`: paused; any server can resume it. `unreachable`: its record exists,
@@ -89,6 +89,7 @@ export const sandboxRecordSchema = z
     created_at: timestampSchema,
     expires_at: timestampSchema.nullable(),
     on_expiry: onExpirySchema,
+    restart: restartSchema,
     idle_timeout: z.number().meta({ description: "Seconds." }),
     idle_seconds: z.number().nullable(),
     busy_with: z.array(z.string()).nullable().meta({

@@ -3,9 +3,9 @@ import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
-import type { InstanceCondition } from "../manager/ownership/peers.ts";
+import type { InstanceCondition, LeftSandbox } from "../manager/ownership/peers.ts";
 import { keptAnswer } from "../support/kept-answer.ts";
-import { INSTANCE, PEER_HEADER, ringOf } from "./access/peer-secret.ts";
+import { INSTANCE, offerOf, PEER_HEADER, ringOf } from "./access/peer-secret.ts";
 import { type Principal, requireScope } from "./access/principal.ts";
 import { consoleServer } from "./console/serve-console.ts";
 import { registerApi, type ApiOptions } from "./http/api.ts";
@@ -27,6 +27,8 @@ export interface HttpServerOptions extends ApiOptions, McpEndpointOptions {
   readonly metrics: () => Registry;
   /** Another server of the store reports that it requests a sandbox of this one. */
   readonly onRing: (sandboxId: string) => void;
+  /** Another server of the store offers a sandbox. Throws if this server does not accept it. */
+  readonly onOffer: (left: LeftSandbox) => Promise<void>;
   /** Facts about this server for the others; undefined until it is ready. */
   readonly condition: () => InstanceCondition | undefined;
   /** Called for each failure that is answered with a 500, with only its route. */
@@ -101,6 +103,21 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (isSandboxId(request.params.id)) options.onRing(request.params.id);
     return reply.code(204).send();
   });
+  app.post<{ Params: { id: string }; Querystring: Record<string, string> }>(
+    "/internal/offers/:id",
+    async (request, reply) => {
+      const { epoch, from = "", reason } = request.query;
+      const left: LeftSandbox = {
+        sandboxId: request.params.id,
+        epoch: Number(epoch),
+        from,
+        reason: reason === "drain" ? "drain" : "server_died",
+      };
+      requirePeer(request, offerOf(left));
+      await options.onOffer(left);
+      return reply.code(202).send();
+    },
+  );
   app.get("/internal/instance", (request) => {
     requirePeer(request, INSTANCE);
     return options.condition() ?? {};

@@ -47,6 +47,8 @@ export interface OwnershipListener {
   onThaw?(sandboxIds: readonly string[]): void;
   /** Another instance owns it: end the copy here. */
   onLost?(sandboxId: string, head: Head | undefined): void;
+  /** Another instance is dead: nobody runs its sandboxes. */
+  onDied?(instanceId: string): void;
   /** This instance was fenced and continues under this id. */
   onLaterId?(instanceId: string): void;
 }
@@ -126,6 +128,11 @@ export class Instances {
   /** The ids of the other live servers as this one has seen them at its last look. Reads nothing. */
   get liveOthers(): readonly string[] {
     return othersAlive(this.#runner.state.others);
+  }
+
+  /** Whether this server has seen a dead one. */
+  get knowsDead(): boolean {
+    return this.#runner.state.others.dead.size > 0;
   }
 
   /** Whether this server has seen that another one is dead. Reads nothing, and learns it a look later than the store. */
@@ -255,6 +262,9 @@ export class Instances {
       case "closed":
         this.#acknowledgements.get(notice.ticket)?.();
         this.#acknowledgements.delete(notice.ticket);
+        return;
+      case "died":
+        for (const listener of this.#listeners) listener.onDied?.(notice.instanceId);
         return;
       case "registered":
         for (const listener of this.#listeners) listener.onLaterId?.(notice.instanceId);

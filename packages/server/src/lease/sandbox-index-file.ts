@@ -6,8 +6,15 @@ import { z } from "zod";
 import { replaceFile } from "../support/replace-file.ts";
 import type { IndexedSandbox, IndexFile } from "./sandbox-index.ts";
 
-const headSchema = z.looseObject({ format: z.literal(1), store: z.string() });
-const lineSchema = z.tuple([z.string().refine(isSandboxId), z.string(), z.string().nullable(), z.string()]);
+/** Format 1 did not have the last field of a line; such a file is written again. */
+const headSchema = z.looseObject({ format: z.literal(2), store: z.string() });
+const lineSchema = z.tuple([
+  z.string().refine(isSandboxId),
+  z.string(),
+  z.string().nullable(),
+  z.string(),
+  z.boolean(),
+]);
 
 /** The index of one store in a folder of this machine: a line of JSON for the file, then one for each sandbox. */
 export class SandboxIndexFile implements IndexFile {
@@ -38,15 +45,15 @@ export class SandboxIndexFile implements IndexFile {
   }
 
   async write(entries: Iterable<IndexedSandbox>): Promise<void> {
-    const lines = [JSON.stringify({ format: 1, store: this.#store })];
-    for (const { sandboxId, createdAt, key, backend } of entries)
-      lines.push(JSON.stringify([sandboxId, createdAt, key, backend]));
+    const lines = [JSON.stringify({ format: 2, store: this.#store })];
+    for (const { sandboxId, createdAt, key, backend, restarts } of entries)
+      lines.push(JSON.stringify([sandboxId, createdAt, key, backend, restarts]));
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     await replaceFile(this.#path, `${lines.join("\n")}\n`);
   }
 }
 
 function fromLine(line: string): IndexedSandbox {
-  const [sandboxId, createdAt, key, backend] = lineSchema.parse(JSON.parse(line));
-  return { sandboxId, createdAt, key, backend };
+  const [sandboxId, createdAt, key, backend, restarts] = lineSchema.parse(JSON.parse(line));
+  return { sandboxId, createdAt, key, backend, restarts };
 }

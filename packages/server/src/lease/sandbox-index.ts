@@ -10,6 +10,8 @@ export interface IndexedSandbox {
   readonly createdAt: string;
   readonly key: string | null;
   readonly backend: string;
+  /** Whether other servers resume it if its server dies. */
+  readonly restarts: boolean;
 }
 
 /** Storage of an index while no server runs. It is a cache: missing entries are read from the store again. */
@@ -98,7 +100,8 @@ export class SandboxIndex {
 
   #add(sandboxId: string, head: Head): true {
     const { createdAt, backend, about } = head;
-    this.#entries.set(sandboxId, { sandboxId, createdAt, key: about?.key ?? null, backend });
+    const restarts = about?.restart === "always";
+    this.#entries.set(sandboxId, { sandboxId, createdAt, key: about?.key ?? null, backend, restarts });
     this.met(sandboxId, head);
     this.#unkept += 1;
     return true;

@@ -131,6 +131,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     secureServer,
     condition: () => parts.manager?.condition(),
     onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
+    onOffer: async (left) => {
+      if (parts.manager === undefined) throw new SandboxerError("starting", "The server is starting.");
+      await parts.manager.accept(left);
+    },
     onFailure: (error, request) => log.error({ ...request, err: error }, "a request failed"),
     version: packageFile.version,
     service: () => parts.service,

@@ -2,13 +2,16 @@ import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
 import { ERRORS, errorBodySchema, parseObject, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import { z } from "zod";
-import { INSTANCE, PEER_HEADER, type PeerSecret, ringOf } from "../gateway/access/peer-secret.ts";
+import { INSTANCE, offerOf, PEER_HEADER, type PeerSecret, ringOf } from "../gateway/access/peer-secret.ts";
 import { type PassedRequest, requestOtherServer } from "../gateway/relay/other-server-request.ts";
 import { readText } from "../gateway/relay/read-text.ts";
 import type { Peers } from "../manager/ownership/peers.ts";
 
 /** Longer than any handoff: the other server gives up by itself. */
 const RESUME_MS = 10 * 60_000;
+
+/** The other server only reads a head and reserves room. A server that drains waits for the answer. */
+const OFFER_MS = 5_000;
 
 /** A list of servers waits for all of them. */
 const CONDITION_MS = 1_000;
@@ -45,6 +48,18 @@ export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
         throw new SandboxerError("server_unreachable", `The server ${url} cannot be reached.`, { cause: error });
       });
       if (answer.statusCode !== 200) throw await refusalOf(url, answer);
+      answer.destroy();
+    },
+    async offer(url, left) {
+      const { sandboxId, epoch, from, reason } = left;
+      const query = new URLSearchParams({ epoch: String(epoch), from, reason });
+      const answer = await ask(url, peerCa, {
+        method: "POST",
+        path: `/internal/offers/${encodeURIComponent(sandboxId)}?${query}`,
+        headers: { [PEER_HEADER]: secret.proofOf(offerOf(left)) },
+        limitMs: OFFER_MS,
+      });
+      if (answer.statusCode !== 202) throw await refusalOf(url, answer);
       answer.destroy();
     },
     async condition(url) {

@@ -17,6 +17,7 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/serial-queue.ts";
 import { unlessAborted } from "../support/unless-aborted.ts";
+import { AcceptedSandboxes } from "./ownership/accepted-sandboxes.ts";
 import type { Room } from "./ownership/peers.ts";
 import { RecentHandoffs } from "./ownership/recent-handoffs.ts";
 import { OutputBudget } from "./processes/output-budget.ts";
@@ -93,6 +94,8 @@ export class ManagerContext {
   readonly sandboxes = new Map<string, LiveSandbox>();
   /** Sandboxes that are being restored, from before they are in the table of live ones. */
   readonly restoring = new Set<string>();
+  /** Sandboxes that this server resumes without a client that asked for it. */
+  readonly accepted = new AcceptedSandboxes();
   /** Sandboxes to delete when their lifetime ends, as far as this server knows, with that time. */
   readonly expiring = new Map<string, number>();
   /** Snapshots of forks that are in progress: their sandboxes may not exist yet. */
@@ -193,31 +196,45 @@ export class ManagerContext {
   /** Reserves a place among the sandboxes of this server, or throws if it is full. */
   admit(sandbox: LiveSandbox): void {
     if (this.draining) throw new SandboxerError("draining", "The server is shutting down.");
+    this.accepted.waiting.delete(sandbox.id);
     this.checkResources(sandbox.facts);
-    if (this.sandboxes.size + this.proofs.size >= this.options.maxSandboxes) this.proofs.giveWay();
-    if (this.sandboxes.size >= this.options.maxSandboxes) {
-      throw new SandboxerError(
-        "limit_reached",
-        `The server runs ${this.sandboxes.size} sandboxes, which is its limit.`,
-        { details: { full: "places" } },
-      );
-    }
+    if (this.#taken + this.proofs.size >= this.options.maxSandboxes) this.proofs.giveWay();
+    this.#checkPlaces();
     this.sandboxes.set(sandbox.id, sandbox);
     this.#tellState(sandbox.id, undefined, sandbox.state);
+  }
+
+  /** Refuses a sandbox that this server has no room for. */
+  checkRoom(facts: Pick<SandboxFacts, "backend" | "spec">): void {
+    this.checkResources(facts);
+    this.#checkPlaces();
+  }
+
+  #checkPlaces(): void {
+    if (this.#taken < this.options.maxSandboxes) return;
+    throw new SandboxerError("limit_reached", `The server runs ${this.#taken} sandboxes, which is its limit.`, {
+      details: { full: "places" },
+    });
+  }
+
+  /** With the reserved places. */
+  get #taken(): number {
+    return this.sandboxes.size + this.accepted.waiting.size;
   }
 
   /** The room for more sandboxes. */
   room(): Room {
     const limits = this.options.resourceLimits;
-    const places = Math.max(0, this.options.maxSandboxes - this.sandboxes.size);
+    const places = Math.max(0, this.options.maxSandboxes - this.#taken);
     if (limits === undefined) return { places, memory_bytes: null, cpus: null };
     return { places, ...freeResources(limits, this.#asked()) };
   }
 
   #asked(): Asking[] {
-    return [...this.sandboxes.values()].map(({ facts }) => ({
-      backend: this.backend(facts.backend),
-      spec: facts.spec,
+    const running = [...this.sandboxes.values()].map(({ facts }) => facts);
+    return [...running, ...this.accepted.waiting.values()].map(({ backend, spec }) => ({
+      backend: this.backend(backend),
+      spec,
     }));
   }
 

@@ -70,6 +70,8 @@ export class LiveSandbox implements Sandbox {
   clientKey: MasterKey | undefined;
   /** Why max_loss is not met; undefined: it is met. */
   atRisk: AtRisk | undefined;
+  /** This server resumed it by itself, and nobody has used it here since. */
+  isUnused = false;
   /** Monotonic time since which it is frozen, because this server cannot renew its lease. */
   frozenMs: number | undefined;
   /** Monotonic time at which it was stopped for its save; undefined again if the save failed. */
@@ -201,6 +203,7 @@ export class LiveSandbox implements Sandbox {
   }
 
   touch(nowMs: number): void {
+    this.isUnused = false;
     this.#activeMs = nowMs;
     this.unsaved.noteUse(nowMs);
   }

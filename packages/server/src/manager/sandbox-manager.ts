@@ -19,7 +19,9 @@ import { listSandboxIds, listSandboxPage } from "./observing/list-sandboxes.ts";
 import { describeNetwork } from "./network/describe-network.ts";
 import { otherServer, ownerElsewhere } from "./ownership/owner-elsewhere.ts";
 import { untilArrived } from "./ownership/until-arrived.ts";
-import type { InstanceCondition } from "./ownership/peers.ts";
+import { acceptSandbox } from "./ownership/accept-sandbox.ts";
+import type { InstanceCondition, LeftSandbox } from "./ownership/peers.ts";
+import { restartLostSandboxes } from "./ownership/restart-lost.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention } from "./saving/preview-retention.ts";
 import { pauseSandbox, type PauseOptions } from "./lifecycle/pause.ts";
@@ -94,6 +96,7 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly #stopReaping = reapIdleSandboxes(this.context);
   readonly #stopExpiring = deleteExpiredSandboxes(this.context);
   readonly #stopKeeping = keepPromises(this.context);
+  readonly #stopRestarting = restartLostSandboxes(this.context);
   readonly #stopListening = this.#listen();
 
   constructor(options: ManagerOptions) {
@@ -206,6 +209,12 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly resume: Door<typeof resumeSandbox, Sandbox> = this.verb(resumeSandbox);
 
   readonly handOff = this.verb(handOffSandbox);
+
+  /** Another server offers a sandbox, which is resumed here soon. Throws if there is no room for it. */
+  async accept(left: LeftSandbox): Promise<void> {
+    await acceptSandbox(this.context, left);
+  }
+
   readonly amend = this.verb(amendSandbox);
   readonly network = this.verb(describeNetwork);
   readonly expire = this.verb(expireSandboxes);
@@ -289,6 +298,7 @@ export class SandboxManager extends Room<ManagerContext> {
     this.#stopReaping();
     this.#stopExpiring();
     this.#stopKeeping();
+    this.#stopRestarting();
     this.context.proofs.stop();
     this.usage.stop();
     this.integrity.close();

@@ -96,6 +96,7 @@ function checkpointFlags(profile: Profile, request: CreateRequestBody): Partial<
     enable_sandbox_handoff: request.enable_sandbox_handoff ?? defaults.enable_sandbox_handoff,
     on_disconnect: request.on_disconnect ?? defaults.on_disconnect,
     max_loss: request.max_loss === undefined ? defaults.max_loss : request.max_loss,
+    restart: request.restart ?? defaults.restart,
   };
 }
 

@@ -123,10 +123,13 @@ it("can declare an instance dead", async () => {
   const store = await openTemporaryStore();
   const crashed = await register(store, new FakeClock());
   const instance = await register(store, new FakeClock());
-  expect(await instance.isDead(crashed.instanceId)).toBe(false);
+  const onDied = vi.fn<(instanceId: string) => void>();
+  instance.listen({ onDied });
+  expect([await instance.isDead(crashed.instanceId), instance.knowsDead]).toEqual([false, false]);
   await instance.markDead(crashed.instanceId);
   await instance.markDead(crashed.instanceId);
-  expect(await instance.isDead(crashed.instanceId)).toBe(true);
+  expect([await instance.isDead(crashed.instanceId), instance.knowsDead]).toEqual([true, true]);
+  expect(onDied.mock.calls).toEqual([[crashed.instanceId]]);
   await instance.close();
 });
 

@@ -125,7 +125,8 @@ test("a stored index saves the reads of the next start, except for deleted and n
   const folder = join(await temporaryFolder(), "kept");
   const file = (): SandboxIndexFile => new SandboxIndexFile(folder, "store A");
   const open = (): SandboxIndex => new SandboxIndex(stored.store, file(), 20);
-  for (let number = 0; number < 19; number++) await stored.put(number);
+  for (let number = 0; number < 18; number++) await stored.put(number);
+  const promised = await stored.put(18, { about: { restart: "always" } as Head["about"] });
   const destroyed = await stored.put(2000, { state: "deleted" });
   const before = await idsOf(open());
   expect(stored.takeReads()).toHaveLength(20);
@@ -134,7 +135,9 @@ test("a stored index saves the reads of the next start, except for deleted and n
   expect(await idsOf(index)).toEqual([later, ...before]);
   expect(stored.takeReads().toSorted()).toEqual([destroyed, later].toSorted());
   expect([index.isDestroyed(destroyed), index.isDestroyed(later)]).toEqual([true, false]);
-  expect((await index.look()).sorted[0]).toMatchObject({ key: "k", backend: "fake" });
+  const { sorted } = await index.look();
+  expect(sorted[0]).toMatchObject({ key: "k", backend: "fake", restarts: false });
+  expect(sorted.filter(({ restarts }) => restarts).map(({ sandboxId }) => sandboxId)).toEqual([promised]);
   // The index of another store, or a damaged file, is ignored.
   const [name = ""] = await readdir(folder);
   const other = new SandboxIndexFile(folder, "store B");

@@ -195,14 +195,21 @@ test("a variable of the request replaces the profile's secret", () => {
 });
 
 test("a request without checkpoints drops the profile's settings that need them", () => {
-  const profile = { enable_checkpoint: true, enable_sandbox_handoff: true, on_disconnect: "checkpoint" };
+  const profile = {
+    enable_checkpoint: true,
+    enable_sandbox_handoff: true,
+    on_disconnect: "checkpoint",
+    restart: "always",
+  };
   const { request } = apply(profile, { enable_checkpoint: false });
   expect(request.enable_checkpoint).toBe(false);
   expect(request).not.toHaveProperty("enable_sandbox_handoff");
   expect(request).not.toHaveProperty("on_disconnect");
+  expect(request).not.toHaveProperty("restart");
   expect(apply(profile, { on_disconnect: "keep" }).request).toMatchObject({
     enable_checkpoint: true,
     enable_sandbox_handoff: true,
     on_disconnect: "keep",
+    restart: "always",
   });
 });

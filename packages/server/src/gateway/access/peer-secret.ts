@@ -1,12 +1,16 @@
 import { createHmac } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import type { LeftSandbox } from "../../manager/ownership/peers.ts";
 import { isSameSecret } from "../../support/same-secret.ts";
 
 /** The header with which a server of the same store authenticates a request. */
 export const PEER_HEADER = "sandboxer-peer";
 
-/** Requests between servers: a status, and a hint that one of its sandboxes is requested. */
+/** Requests between servers: a status, a hint that one of its sandboxes is requested, and a sandbox to resume. */
 export const INSTANCE = "instance";
+export function offerOf({ sandboxId, epoch, from, reason }: LeftSandbox): string {
+  return `offer ${sandboxId} ${epoch} ${from} ${reason}`;
+}
 export function ringOf(sandboxId: string): string {
   return `ring ${sandboxId}`;
 }

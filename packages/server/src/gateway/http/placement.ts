@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { asSandboxerError, parseObject, type Route, type RouteName, SandboxerError } from "@sandboxer/protocol";
-import type { InstanceCondition, Room } from "../../manager/ownership/peers.ts";
 import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
+import { type ServerSearch, serversWithRoom } from "../../manager/ownership/servers-with-room.ts";
 import type { PeerSecret } from "../access/peer-secret.ts";
 import { requestOtherServer } from "../relay/other-server-request.ts";
 import { readText } from "../relay/read-text.ts";
@@ -21,13 +21,7 @@ const PLACED: ReadonlySet<RouteName> = new Set<RouteName>([
 const ROUNDS = 3;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
-export interface PlacementOptions {
-  /** The ids of the other live servers of the store. */
-  readonly others: () => readonly string[];
-  /** Undefined: it has ended, or its address is unknown. */
-  readonly serverOf: (instanceId: string) => Promise<OtherServer | undefined>;
-  /** The condition that a server reports about itself; undefined: it did not answer within a second. */
-  readonly condition: (url: string) => Promise<InstanceCondition | undefined>;
+export interface PlacementOptions extends ServerSearch {
   readonly secret: PeerSecret;
 }
 
@@ -55,27 +49,11 @@ export class Placement {
     // A client's encryption key is not passed on, and the other server would need it.
     const mayGo = refused.details["full"] !== undefined && options.encryption?.presentedKey === undefined;
     if (placeable === undefined || !mayGo) throw error;
-    const waiting = shuffled(this.#options.others());
-    for (let round = 0; round < ROUNDS && waiting.length > 0; round += 1) {
-      for (const server of await this.#withRoom(waiting.splice(0, 2))) {
-        const answer = await this.#ask(server, call, placeable);
-        if (answer !== undefined) return answer.body;
-      }
+    for await (const server of serversWithRoom(this.#options, ROUNDS)) {
+      const answer = await this.#ask(server, call, placeable);
+      if (answer !== undefined) return answer.body;
     }
     throw error;
-  }
-
-  /** The one with more room first. */
-  async #withRoom(instanceIds: readonly string[]): Promise<readonly OtherServer[]> {
-    const { serverOf, condition } = this.#options;
-    const asked = instanceIds.map(async (instanceId) => {
-      const server = await serverOf(instanceId);
-      const said = server === undefined ? undefined : await condition(server.url);
-      const isOpen = said?.instance_id === instanceId && said.frozen === false && hasRoom(said.room);
-      return server !== undefined && isOpen ? [{ server, room: said.room }] : [];
-    });
-    const open = (await Promise.all(asked)).flat();
-    return open.toSorted((left, right) => moreRoom(left.room, right.room)).map(({ server }) => server);
   }
 
   /** Undefined: it did nothing, and another server may be asked. */
@@ -124,20 +102,4 @@ export class Placement {
 /** Another key than the caller's, whose call this server carries out; the same wherever the call is repeated. */
 function placedKey(key: string): string {
   return `placed-${createHash("sha256").update(key).digest("hex")}`;
-}
-
-function hasRoom(room: Room | undefined): boolean {
-  return room !== undefined && room.places > 0 && room.memory_bytes !== 0 && room.cpus !== 0;
-}
-
-function moreRoom(left: Room | undefined, right: Room | undefined): number {
-  const memory = (right?.memory_bytes ?? 0) - (left?.memory_bytes ?? 0);
-  return memory === 0 ? (right?.places ?? 0) - (left?.places ?? 0) : memory;
-}
-
-function shuffled<Item>(items: readonly Item[]): Item[] {
-  return items
-    .map((item) => ({ item, order: Math.random() }))
-    .toSorted((left, right) => left.order - right.order)
-    .map(({ item }) => item);
 }

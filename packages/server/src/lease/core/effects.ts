@@ -64,6 +64,8 @@ export type Notice =
       readonly reason: string;
       readonly sandboxIds: readonly string[];
     }
+  /** Another instance is dead, whoever declared it. Told once for each. */
+  | { readonly kind: "died"; readonly instanceId: string }
   | { readonly kind: "buried"; readonly ticket: number }
   | { readonly kind: "closed"; readonly ticket: number };
 

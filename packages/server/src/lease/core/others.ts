@@ -129,7 +129,7 @@ export function observe(
   context: StepContext,
 ): OthersState {
   if (reply.outcome !== "record" || reply.record === undefined || name === context.view.me) return others;
-  if (isDeadRecord(reply)) return knownDead(others, name);
+  if (isDeadRecord(reply)) return knownDead(others, name, context);
   const { nowMs } = context.view;
   const { version } = reply;
   const ttlMs = ttlOf(reply.record);
@@ -246,11 +246,12 @@ function pause(others: OthersState, name: string, burial: Burial, context: StepC
 
 function buried(others: OthersState, name: string, context: StepContext): OthersState {
   for (const ticket of others.burials.get(name)?.tickets ?? []) context.tell({ kind: "buried", ticket });
-  return knownDead({ ...others, burials: without(others.burials, name) }, name);
+  return knownDead({ ...others, burials: without(others.burials, name) }, name, context);
 }
 
-function knownDead(others: OthersState, name: string): OthersState {
+function knownDead(others: OthersState, name: string, context: StepContext): OthersState {
   if (others.dead.has(name)) return others;
+  context.tell({ kind: "died", instanceId: name });
   const { sightings, listings } = others;
   return {
     ...others,

@@ -53,6 +53,7 @@ export async function planSandbox(context: PlanContext, body: CreateRequestBody,
       on_expiry: request.on_expiry,
       placement: applied === undefined ? null : placement,
       max_loss: maxLossOf(context, request.max_loss, flags),
+      restart: request.restart,
       retention: request.retention ?? null,
       public_ports: request.public_ports ?? [],
     }),
@@ -134,6 +135,11 @@ export function checkNeeds(context: PlanContext, { flags, about, backend, filesy
     refuse("Checkpointing on disconnect requires checkpointing to be enabled.");
   }
   if (about.max_loss !== null && !flags.enable_checkpoint) throw promiseNeedsCheckpoints();
+  if (about.restart === "always" && !flags.enable_checkpoint) {
+    throw new SandboxerError("checkpoint_disabled", "restart: always requires checkpointing to be enabled.", {
+      hint: "Create the sandbox with enable_checkpoint: true on a server with a store, or omit restart.",
+    });
+  }
   if (filesystemSnapshot !== undefined && !stored) refuse("Filesystem snapshot is not enabled on the server.");
   const { capabilities, name } = context.backend(backend);
   if (flags.enable_checkpoint && capabilities.snapshot !== "full") {

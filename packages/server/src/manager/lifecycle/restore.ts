@@ -239,6 +239,7 @@ async function hasCheckpoint(
   return await durable.checkpoints.hasImage(checkpointKey(sandboxId, name));
 }
 
-function hasState({ checkpoint, lineage, residence }: Head): boolean {
+/** Whether it can be resumed. */
+export function hasState({ checkpoint, lineage, residence }: Head): boolean {
   return residence === "provider" || checkpoint !== null || lineage.snapshot != null;
 }

@@ -93,6 +93,7 @@ function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
     created_at: facts.createdAt,
     expires_at: about.expires_at,
     on_expiry: about.on_expiry ?? "pause",
+    restart: about.restart ?? "never",
     idle_timeout: facts.idleTimeoutMs / 1000,
     origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
     retention: about.retention,

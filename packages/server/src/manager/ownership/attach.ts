@@ -31,6 +31,9 @@ export async function attachSandbox(
       if (context.durable.saves) request.onRestoring();
       throw notFound(sandboxId);
     }
+    if (live.state === "restoring" && context.accepted.restoring.has(sandboxId)) {
+      return attachOnceRestored(context, request, options);
+    }
     if (live.client !== undefined || live.state === "restoring" || live.state === "creating") {
       throw inUse();
     }
@@ -57,7 +60,10 @@ export async function attachSandbox(
   else if (!credentials.trusted && (await isImport(durable, sandboxId))) checkAccess(credentials, undefined);
   // Several calls may get here; the first one takes the sandbox, without an await in between.
   if (context.sandboxes.has(sandboxId)) return attachSandbox(context, request, options);
-  if (context.restoring.has(sandboxId)) throw inUse();
+  if (context.restoring.has(sandboxId)) {
+    if (context.accepted.restoring.has(sandboxId)) return attachOnceRestored(context, request, options);
+    throw inUse();
+  }
   context.restoring.add(sandboxId);
   try {
     request.onRestoring();
@@ -65,6 +71,16 @@ export async function attachSandbox(
   } finally {
     context.restoring.delete(sandboxId);
   }
+}
+
+/** This server resumes the sandbox by itself, and no client waits for it yet. */
+async function attachOnceRestored(
+  context: ManagerContext,
+  request: AttachRequest,
+  options: VerbOptions,
+): Promise<LiveSandbox> {
+  await context.taking.run(request.sandboxId, async () => {});
+  return attachSandbox(context, request, options);
 }
 
 function takeOver(

@@ -20,10 +20,22 @@ export interface PeerCaller {
   readonly authorization: string | undefined;
 }
 
+/** A sandbox that its server has left, and that others may resume. */
+export interface LeftSandbox {
+  readonly sandboxId: string;
+  /** The epoch at which it was left. At a later one, somebody else has taken it. */
+  readonly epoch: number;
+  /** The id of the server that ran it. */
+  readonly from: string;
+  readonly reason: "drain" | "server_died";
+}
+
 /** Requests of this server to others of the same store. */
 export interface Peers {
   /** Tells it to resume a sandbox on behalf of a caller. */
   resume(url: string, sandboxId: string, caller: PeerCaller): Promise<void>;
+  /** Asks it to resume a sandbox that no server runs. Throws if it does not accept it, or does not answer soon. */
+  offer(url: string, left: LeftSandbox): Promise<void>;
   /** Its state; undefined: it did not answer in time. */
   condition(url: string): Promise<InstanceCondition | undefined>;
 }

@@ -21,6 +21,8 @@ export async function yieldSandbox(context: ManagerContext, sandboxId: string): 
   const sandbox = context.sandboxes.get(sandboxId);
   // A save or an end in progress answers by itself, unless it fails.
   if (sandbox?.state === "saving" || sandbox?.state === "destroying") await sandbox.queue.run(async () => {});
+  // This server resumes it by itself: no client waits for it here.
+  if (context.accepted.restoring.has(sandboxId)) await context.taking.run(sandboxId, async () => {});
   if (sandbox === undefined) return await releaseAbsent(context, sandboxId);
   if (context.sandboxes.get(sandboxId) !== sandbox) return;
   // A sandbox that is being restored here stays too: a client waits for it.
@@ -104,6 +106,7 @@ async function releaseAbsent(context: ManagerContext, sandboxId: string): Promis
 /** A sandbox is handed off if its creator allowed it, or if it is not in use. */
 function mayGo(sandbox: LiveSandbox): boolean {
   if (sandbox.state !== "running" || !sandbox.outlivesServer) return false;
-  if (sandbox.facts.flags.enable_sandbox_handoff) return true;
+  // Its users were sent away by another server, and come back wherever they like.
+  if (sandbox.facts.flags.enable_sandbox_handoff || sandbox.isUnused) return true;
   return sandbox.client === undefined && !sandbox.processes.attended && !sandbox.held;
 }

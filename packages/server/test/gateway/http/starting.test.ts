@@ -40,6 +40,7 @@ async function startingServer(): Promise<string> {
     bodyTimeoutMs: 30_000,
     condition: none,
     onRing: none,
+    onOffer: async () => {},
     version: "test",
     service: none,
     gate,

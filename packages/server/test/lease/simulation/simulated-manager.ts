@@ -236,6 +236,7 @@ export class SimulatedManager {
       case "thawed":
       case "registered":
       case "buried":
+      case "died":
       case "closed":
     }
   }

@@ -1,6 +1,7 @@
 import { asSandboxerError, SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { ManagerContext } from "../../context.ts";
 import type { LiveSandbox } from "../../live-sandbox.ts";
+import { offerToPeers } from "../../ownership/offer-to-peers.ts";
 import { dropSandbox } from "../pause.ts";
 import { Drain, type UnsavedSandbox } from "./drain.ts";
 import { endUnsaved, saveBeforeTheEnd } from "./save-before-the-end.ts";
@@ -32,7 +33,13 @@ async function leave(context: ManagerContext, drain: Drain, sandbox: LiveSandbox
     // A save in progress comes first; after it there may be nothing left to do.
     await drain.unlessLate(sandbox.queue.run(async () => {}));
     if (sandbox.state !== "running") return undefined;
-    if (sandbox.durable) return await saveBeforeTheEnd(context, drain, sandbox, giveBack);
+    if (sandbox.durable) {
+      const outcome = await saveBeforeTheEnd(context, drain, sandbox, giveBack);
+      // Others may be saved meanwhile.
+      giveBack();
+      if (outcome === "saved") await drain.unlessLate(handOver(context, sandbox));
+      return typeof outcome === "string" ? undefined : outcome;
+    }
     await drain.unlessLate(dropSandbox(context, sandbox, "drain"));
     return undefined;
   } catch (error) {
@@ -43,6 +50,14 @@ async function leave(context: ManagerContext, drain: Drain, sandbox: LiveSandbox
   } finally {
     giveBack();
   }
+}
+
+/** Lets a saved sandbox continue on another server. If none accepts it, it stays paused. */
+async function handOver(context: ManagerContext, { id: sandboxId, epoch, facts }: LiveSandbox): Promise<void> {
+  // Another server would need the client's key; and the drain has disconnected the client.
+  if (facts.about.encryption?.held_by === "client" || facts.flags.on_disconnect === "checkpoint") return;
+  const left = { sandboxId, epoch, from: context.durable.ownership.instanceId, reason: "drain" } as const;
+  await context.reported("handoff of a drained sandbox", offerToPeers(context, left));
 }
 
 async function waitForStarting(context: ManagerContext, drain: Drain): Promise<void> {

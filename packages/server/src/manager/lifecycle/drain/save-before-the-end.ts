@@ -22,14 +22,15 @@ const NO_ANSWER = Symbol("no answer");
 /**
  * Saves a sandbox with its executions, and ends the local copy. While the store does not accept it, the copy stays
  * frozen and a complete image of it lies on this machine, so that nothing is lost whatever happens to this process.
- * Returns a report about a sandbox that is not in the store when the drain is over.
+ * Returns a report about a sandbox that is not in the store when the drain is over. `not running`: something else has
+ * paused or ended it before.
  */
 export async function saveBeforeTheEnd(
   context: ManagerContext,
   drain: Drain,
   sandbox: LiveSandbox,
   giveBack: GiveBack,
-): Promise<UnsavedSandbox | undefined> {
+): Promise<UnsavedSandbox | "saved" | "not running"> {
   const saving = new LastSave(context, drain, sandbox);
   let failure: SandboxerError | undefined;
   const lastCheck = (): void => {
@@ -45,9 +46,9 @@ export async function saveBeforeTheEnd(
   };
   try {
     await whilePausing(context, sandbox, "drain", { lastCheck }, save, endUnsaved);
-    return undefined;
+    return "saved";
   } catch (thrown) {
-    if (thrown instanceof CalledOff) return undefined;
+    if (thrown instanceof CalledOff) return "not running";
     const { message: reason } = failure ?? asSandboxerError(thrown);
     return { sandboxId: sandbox.id, reason, folder: saving.kept?.folder };
   } finally {

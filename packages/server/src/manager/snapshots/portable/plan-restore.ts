@@ -45,6 +45,7 @@ export function planOfSnapshot(
       expires_at: expiresAt(context, body.ttl),
       on_expiry: body.on_expiry ?? (profile ?? savedProfile(context, snapshot))?.ttl?.on_expiry,
       max_loss: body.max_loss === undefined ? promised(context, snapshot, profile, flags) : body.max_loss,
+      restart: body.restart ?? (flags.enable_checkpoint ? profile?.restart : undefined),
       retention: body.retention === undefined ? (profile?.retention ?? snapshot.retention) : body.retention,
     }),
     filesystemSnapshot: undefined,

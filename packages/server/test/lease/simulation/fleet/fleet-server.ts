@@ -147,6 +147,7 @@ export class FleetServer {
       case "registered":
       case "thawed":
       case "buried":
+      case "died":
     }
   }
 
