@@ -55,7 +55,7 @@ export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
       const query = new URLSearchParams({ epoch: String(epoch), from, reason });
       const answer = await ask(url, peerCa, {
         method: "POST",
-        path: `/internal/offers/${encodeURIComponent(sandboxId)}?${query}`,
+        path: `/internal/offers/${encodeURIComponent(sandboxId)}?${query.toString()}`,
         headers: { [PEER_HEADER]: secret.proofOf(offerOf(left)) },
         limitMs: OFFER_MS,
       });
