@@ -22,7 +22,9 @@ export async function collectGarbage(context: CollectionContext): Promise<Findin
   const probes = await sightProbes(context);
   const snapshots = await sightSnapshots(context);
   const servers = await readServers(context.store);
-  const survey = await surveyHeads(context.store);
+  const comparison = await context.index?.begin(context);
+  const survey = await surveyHeads(context.store, async (stored) => await comparison?.head(stored));
+  await comparison?.end(snapshots);
   const known = { servers, survey };
   const collectOne = async (sandboxId: string): Promise<Findings> => await collectSandbox(context, sandboxId, known);
   const images = together([

@@ -1,6 +1,7 @@
 import type { Retention } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
+import type { IndexSurveyor } from "./index-survey.ts";
 import type { PackSurveyor } from "./pack-survey.ts";
 
 export type GarbageKind =
@@ -86,6 +87,8 @@ export interface CollectionContext {
   readonly keep: Retention;
   /** Knows which packs images need; absent: starts without knowledge. */
   readonly packs?: PackSurveyor;
+  /** Compares the index of the store with its heads; absent: the store has none. */
+  readonly index?: IndexSurveyor;
   readonly signal?: AbortSignal;
 }
 

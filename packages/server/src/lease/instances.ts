@@ -7,6 +7,7 @@ import { heldHead } from "./core/instance-state.ts";
 import { othersAlive } from "./core/others.ts";
 import type { Command } from "./core/messages.ts";
 import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
+import { HeadIndex } from "./head-index.ts";
 import { LeaseRunner } from "./lease-runner.ts";
 import { KnownRecords } from "./known-records.ts";
 import { decodeRecord, instanceKey, type Known } from "./liveness-record.ts";
@@ -25,6 +26,8 @@ export interface InstancesOptions {
   /** Tells the instance at that address that one of its sandboxes is requested. An optimisation: it may fail. */
   readonly ring?: (url: string, sandboxId: string) => Promise<void>;
   readonly settings?: Partial<LeaseSettings>;
+  /** Whether the store has an index of its heads. */
+  readonly indexed?: boolean;
 }
 
 /** A server process as its liveness record shows it. */
@@ -77,6 +80,7 @@ export class Instances {
   readonly store: ObjectStore;
   readonly #options: InstancesOptions;
   readonly #runner: LeaseRunner;
+  readonly #index: HeadIndex | undefined;
   readonly #bell: Bell;
   readonly #records: KnownRecords;
   readonly #tickets = new Map<number, Ticket>();
@@ -89,8 +93,10 @@ export class Instances {
     const { store, clock, ttlMs, url, onError } = options;
     this.store = store;
     this.#options = options;
+    this.#index = options.indexed === true ? new HeadIndex(store, clock) : undefined;
     this.#runner = new LeaseRunner({
       store,
+      index: this.#index,
       clock,
       settings: leaseSettings(ttlMs, url, options.settings),
       onNotice: (notice) => this.#onNotice(notice),
@@ -218,6 +224,7 @@ export class Instances {
       this.#acknowledged((ticket) => this.#runner.tell({ kind: "close", ticket })),
       clock.sleep(CLOSE_WITHIN_TTLS * ttlMs, closed.signal).catch(() => {}),
     ]);
+    await Promise.race([this.#index?.settled(), clock.sleep(ttlMs, closed.signal).catch(() => {})]);
     closed.abort();
     this.#runner.stop();
     const error = new SandboxerError("draining", "The server is shutting down.");

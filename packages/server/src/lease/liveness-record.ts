@@ -4,7 +4,7 @@ import { z } from "zod";
 import { jsonOf } from "../support/json.ts";
 
 /** Formats that all servers of a store must be able to read before one of them writes them. */
-const KNOWN = ["owned-packs", "image-origin"] as const;
+const KNOWN = ["owned-packs", "image-origin", "index"] as const;
 export type Known = (typeof KNOWN)[number];
 
 /**

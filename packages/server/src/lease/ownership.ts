@@ -2,8 +2,12 @@ import type { CheckpointReference, Head } from "@sandboxer/protocol";
 import type { HeadDetails, NewHome, NewSandbox, Replacement } from "./head.ts";
 import type { Instances } from "./instances.ts";
 import { SandboxIndex, type IndexFile } from "./sandbox-index.ts";
+import { StoreIndex } from "../store/index/store-index.ts";
+import { beginAhead } from "../support/begin-ahead.ts";
 import { readHead } from "./stored-head.ts";
 import { listStoredSandboxes, readStoredSandbox, type StoredSandbox } from "./stored-sandboxes.ts";
+
+const READS_AHEAD = 16;
 
 interface MoveOptions {
   /** The caller stops waiting. An operation in progress is completed, and released if it was a claim. */
@@ -15,6 +19,8 @@ export interface OwnershipOptions {
   readonly indexFile?: IndexFile;
   /** Whether an instance was a process of this machine that has ended. Its lease need not be awaited. */
   readonly isGone?: (instanceId: string) => Promise<boolean>;
+  /** Whether servers write the entries of heads into the store. */
+  readonly indexed?: boolean;
 }
 
 export interface ClaimOptions extends MoveOptions {
@@ -42,14 +48,17 @@ export interface Holding {
 export class Ownership {
   /** The sandboxes of the store, in the order of lists. */
   readonly index: SandboxIndex;
+  /** The index in the store; undefined: it has none. */
+  readonly storeIndex: StoreIndex | undefined;
   /** The servers of the store, including this one. */
   readonly instances: Instances;
   readonly #isGone: OwnershipOptions["isGone"];
 
-  constructor(instances: Instances, { indexFile, isGone }: OwnershipOptions = {}) {
+  constructor(instances: Instances, { indexFile, isGone, indexed = false }: OwnershipOptions = {}) {
     this.instances = instances;
     this.#isGone = isGone;
     this.index = new SandboxIndex(instances.store, indexFile);
+    this.storeIndex = indexed ? new StoreIndex(instances.store, () => instances.allKnow("index")) : undefined;
   }
 
   get instanceId(): string {
@@ -80,6 +89,19 @@ export class Ownership {
   /** Every sandbox in the store, a damaged or headless one included; reads all their heads. */
   list(): AsyncIterable<StoredSandbox> {
     return listStoredSandboxes(this.instances.store);
+  }
+
+  /**
+   * The sandboxes of these views of the index, each read from its head; all sandboxes while there is no complete index.
+   * The caller checks which of them it wants.
+   */
+  async *listIn(views: readonly string[]): AsyncIterable<StoredSandbox> {
+    if ((await this.storeIndex?.isComplete()) !== true) return yield* this.list();
+    for (const view of views) yield* beginAhead(this.#idsIn(view), READS_AHEAD, (id) => this.readStored(id));
+  }
+
+  async *#idsIn(view: string): AsyncIterable<string> {
+    if (this.storeIndex !== undefined) yield* this.storeIndex.ids([view]);
   }
 
   /**

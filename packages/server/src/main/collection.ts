@@ -12,6 +12,7 @@ interface CollectedParts {
   readonly store: ObjectStore;
   readonly images: ImageStore | undefined;
   readonly seat: CollectorSeat;
+  readonly indexed?: boolean;
 }
 
 /**
@@ -20,7 +21,7 @@ interface CollectedParts {
  */
 export function startCollection(
   { collectEveryMs }: ServerConfig,
-  { store, images, seat }: CollectedParts,
+  { store, images, seat, indexed = false }: CollectedParts,
   events: EventLog,
   log: Logger,
 ): BackgroundCollection | undefined {
@@ -36,6 +37,7 @@ export function startCollection(
     clock: systemClock,
     everyMs: collectEveryMs,
     seat,
+    indexed,
     onDue: forgetCopies,
     onCollected: (findings) => {
       const { garbage, left } = findings;

@@ -1,6 +1,8 @@
 import type { Retention } from "@sandboxer/protocol";
 import { collectGarbage } from "../collection/collect-garbage.ts";
 import { damagedIn, type Findings } from "../collection/garbage.ts";
+import { IndexSurveyor } from "../collection/index-survey.ts";
+import { listsInOrder } from "../store/probe.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 import { masterKeysOf, sealedStore } from "./encryption.ts";
@@ -22,6 +24,7 @@ export type GarbageReport = Findings & { readonly damaged: readonly string[] };
 export async function collectGarbageAt({ config, warn, ...options }: GarbageOptions): Promise<GarbageReport> {
   const opened = await openExistingStore(config.store, config.dataDirectory);
   const { store } = await sealedStore(opened, config, masterKeysOf(config, openSecrets(config, warn)), warn);
-  const findings = await collectGarbage({ ...options, store, clock: systemClock });
+  const index = options.apply && (await listsInOrder(opened)) ? { index: new IndexSurveyor() } : {};
+  const findings = await collectGarbage({ ...options, ...index, store, clock: systemClock });
   return { ...findings, damaged: damagedIn(findings) };
 }

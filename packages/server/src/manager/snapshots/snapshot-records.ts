@@ -2,11 +2,14 @@ import type { DamagedSnapshot, QueryOf, Routes, SnapshotInfo } from "@sandboxer/
 import type { KeyOptions } from "../../checkpoints/data-keys.ts";
 import type { SnapshotChanges } from "../../checkpoints/snapshot-types.ts";
 import { recordKey, type StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import { mapAtOnce } from "../../support/map-at-once.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import { type Descendant, readDescendants } from "./lineage.ts";
 import { hasLabels } from "../observing/list-sandboxes.ts";
 import { findSnapshot } from "./source.ts";
+
+const READS_AT_ONCE = 8;
 
 type SnapshotFilter = Omit<QueryOf<Routes["listSnapshots"]>, "limit" | "cursor">;
 
@@ -18,6 +21,12 @@ export interface ListedSnapshots {
 }
 
 export async function listSnapshots(context: ObservingContext, filter: SnapshotFilter): Promise<ListedSnapshots> {
+  const ofOne = filter.sandbox_id === undefined ? undefined : { sandboxId: filter.sandbox_id };
+  if (ofOne !== undefined && (await context.durable.ownership.storeIndex?.isComplete()) === true) {
+    const wanted = (await context.snapshots.listOf(ofOne)).filter((each) => matches(each, filter));
+    const relatives = await readRelativesOf(context, wanted);
+    return { items: wanted.map((each) => describeSnapshot(each, relatives)).toSorted(newestFirst), damaged: [] };
+  }
   const damaged: DamagedSnapshot[] = [];
   const all = await context.snapshots.list((id, error) => {
     context.options.observer.problem("a stored snapshot cannot be read", { snapshotId: id, error });
@@ -38,7 +47,7 @@ export async function getSnapshot(
 ): Promise<SnapshotInfo> {
   const found = await findSnapshot(context, idOrName);
   const snapshot = verify ? await context.snapshots.verify(found.id, options) : found;
-  return describeSnapshot(snapshot, await readRelatives(context, await context.snapshots.list()));
+  return describeSnapshot(snapshot, await readRelativesOf(context, [snapshot]));
 }
 
 export async function amendSnapshot(
@@ -64,6 +73,18 @@ interface Relatives {
 
 async function readRelatives(context: ObservingContext, all: readonly StoredSnapshot[]): Promise<Relatives> {
   return { children: Map.groupBy(all, ({ parent }) => parent), descendants: await readDescendants(context) };
+}
+
+/** As {@link readRelatives}, of these snapshots only. */
+async function readRelativesOf(context: ObservingContext, of: readonly StoredSnapshot[]): Promise<Relatives> {
+  if ((await context.durable.ownership.storeIndex?.isComplete()) !== true)
+    return await readRelatives(context, await context.snapshots.list());
+  const children = await mapAtOnce(of, READS_AT_ONCE, async ({ id }) => await context.snapshots.listOf({ parent: id }));
+  const ids = of.map(({ id }) => id);
+  return {
+    children: Map.groupBy(children.flat(), ({ parent }) => parent),
+    descendants: await readDescendants(context, ids),
+  };
 }
 
 function describeSnapshot(snapshot: StoredSnapshot, { children, descendants }: Relatives): SnapshotInfo {
