@@ -66,12 +66,7 @@ export class IndexComparison {
   #missing: string[] = [];
   #missingCount = 0;
 
-  constructor(
-    context: CollectionContext,
-    unconfirmed: Map<string, number>,
-    listed: NameSet,
-    before: ServerKnowledge,
-  ) {
+  constructor(context: CollectionContext, unconfirmed: Map<string, number>, listed: NameSet, before: ServerKnowledge) {
     this.#context = context;
     this.#unconfirmed = unconfirmed;
     this.#listed = listed;

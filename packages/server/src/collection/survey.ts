@@ -25,10 +25,7 @@ export function imageOf(sandboxId: string, name: string): string {
 }
 
 /** `see` gets each head too. */
-export async function surveyHeads(
-  store: ObjectStore,
-  see?: (stored: StoredSandbox) => Promise<void>,
-): Promise<Survey> {
+export async function surveyHeads(store: ObjectStore, see?: (stored: StoredSandbox) => Promise<void>): Promise<Survey> {
   const sandboxIds: string[] = [];
   const namedServers = new Set<string>();
   const ownedBy = new Map<string, string[]>();

@@ -31,8 +31,7 @@ export const sandboxViews = {
 export function entriesOf(sandboxId: string, head: Head): readonly string[] {
   const place = placeOf(head.createdAt, sandboxId);
   if (head.state === "deleted") return [entryKey(sandboxViews.deleted, place)];
-  const byOwner =
-    head.owner === null ? [sandboxViews.paused] : [sandboxViews.running, sandboxViews.owner(head.owner)];
+  const byOwner = head.owner === null ? [sandboxViews.paused] : [sandboxViews.running, sandboxViews.owner(head.owner)];
   return [
     entryKey(sandboxViews.all, place),
     ...byOwner.map((view) => entryKey(view, place, head.epoch)),

@@ -123,7 +123,12 @@ export async function openDurability(
     ownership,
     claims,
     checkpoints: new CheckpointRepository(store, images),
-    snapshots: await openSnapshots(config, store, { publisher, images, keepsBytes: saves, index: ownership.storeIndex }, log),
+    snapshots: await openSnapshots(
+      config,
+      store,
+      { publisher, images, keepsBytes: saves, index: ownership.storeIndex },
+      log,
+    ),
     unpublished: new UnpublishedCheckpoints(join(dataDirectory, "unpublished"), {
       store: store.address,
       masters: masters ?? masterKeysOf(config, secrets),

@@ -46,7 +46,11 @@ const LIFE: readonly ((head: Head | undefined) => Head)[] = [
 class Crash extends Error {}
 
 /** A store in which the n-th write, and everything after it, does not happen; or only its answer is lost. */
-function crashing(inner: ObjectStore, turn: number, isAnswerLost: boolean): { store: ObjectStore; writes: () => number } {
+function crashing(
+  inner: ObjectStore,
+  turn: number,
+  isAnswerLost: boolean,
+): { store: ObjectStore; writes: () => number } {
   let writes = 0;
   const write = async <T>(apply: () => Promise<T>): Promise<T> => {
     writes += 1;

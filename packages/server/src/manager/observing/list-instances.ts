@@ -39,7 +39,10 @@ export async function listInstances(context: ObservingContext): Promise<Instance
 
 async function storedInstances(context: ObservingContext): Promise<InstanceRecord[]> {
   const servers = await context.durable.ownership.instances.servers();
-  const [conditions, possessions] = await Promise.all([conditionsOf(context, servers), possessionsByOwner(context, servers)]);
+  const [conditions, possessions] = await Promise.all([
+    conditionsOf(context, servers),
+    possessionsByOwner(context, servers),
+  ]);
   const records = servers.map(({ instanceId, url, here, alive }): InstanceRecord => {
     const { frozen, frozen_reason } = here ? instanceCondition(context) : (conditions.get(instanceId) ?? UNKNOWN);
     const { owns, wanted, handoffs } = possessions.get(instanceId) ?? { owns: [], wanted: [], handoffs: [] };

@@ -32,8 +32,7 @@ async function fleet() {
   const second = await startTestServer({ indexed: true, wrapStore, store: folder });
   const store = await openStore(folder);
   const surveyor = new IndexSurveyor();
-  const build = async (): Promise<void> =>
-    await surveyor.attend({ store, clock: systemClock, apply: true, keep: {} });
+  const build = async (): Promise<void> => await surveyor.attend({ store, clock: systemClock, apply: true, keep: {} });
   return { http: new HttpClient(first), other: new HttpClient(second), walks, build, store };
 }
 
@@ -53,13 +52,14 @@ test("lists, filters, servers and snapshots are the same from the index, without
   }
   await http.call("DELETE", `/v1/sandboxes/${created[1]}`);
   const snapshot = await http.call<SnapshotInfo>("POST", `/v1/sandboxes/${created[2]}/snapshots`, {});
-  const queries = ["", "label=parity%3Deven", "label=parity", "state=running", "state=stored", "state=destroyed"].concat([
-    "name=n3",
-    "label=parity%3Dodd&state=running",
-    "backend=fake",
-    "key=none",
-    "limit=2",
-  ]);
+  const queries = [
+    "",
+    "label=parity%3Deven",
+    "label=parity",
+    "state=running",
+    "state=stored",
+    "state=destroyed",
+  ].concat(["name=n3", "label=parity%3Dodd&state=running", "backend=fake", "key=none", "limit=2"]);
   const look = async (): Promise<unknown[]> => [
     ...(await Promise.all(queries.flatMap((query) => [ids(http, query), ids(other, query)]))),
     (await http.call("GET", "/v1/instances")).body,
