@@ -36,7 +36,7 @@ function headOf(number: number): Head {
   const owner = ownerOf(number);
   const labels = isRed(number) ? { team: "red" } : {};
   const about = { key: `key-${number}`, name: `name-${number}` } as NonNullable<Head["about"]>;
-  const sandbox = { ...newSandbox(), spec: { network: "none", labels }, about, createdAt: createdAt(number) };
+  const sandbox = { ...newSandbox(), spec: { env: {}, resources: {}, network: "none", labels }, about, createdAt: createdAt(number) };
   const head = newHead(owner ?? ME, sandbox, { nonce: `nonce-${number}`, now: createdAt(number) });
   return owner === null ? { ...head, owner, state: "parked" } : head;
 }
