@@ -18,7 +18,7 @@ export interface RawClientOptions {
   readonly extensions?: boolean;
 }
 
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 60_000;
 
 /**
  * A client that hides nothing: every event in order, the close code at the end. It reads as a list of words (see
