@@ -96,6 +96,7 @@ const INSIDE: readonly Row[] = [
   },
   {
     name: "attach",
+    aliases: ["resume"],
     summary: "Resume a sandbox on this server, or attach to one of its processes.",
     load: async () => (await import("./commands/attach.ts")).attachCommand,
   },
@@ -169,6 +170,7 @@ const SAVED: readonly Row[] = [
   },
   {
     name: "checkpoint",
+    aliases: ["pause"],
     summary: "Pause a sandbox: save it and stop it. Any server of the store can resume it.",
     load: async () => (await import("./commands/checkpoint.ts")).checkpointCommand,
   },
