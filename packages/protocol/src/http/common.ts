@@ -16,7 +16,7 @@ export const onExpirySchema = z.enum(["pause", "delete"]).meta({
 });
 export type OnExpiry = z.infer<typeof onExpirySchema>;
 
-/** What the other servers do with a sandbox whose server died. */
+/** Whether other servers resume a sandbox after its server died. */
 export const restartSchema = z.enum(["never", "always"]).meta({
   description:
     "If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume it from its newest checkpoint at once (always).",

@@ -67,8 +67,8 @@ export function runCell(
     const over = new AbortController();
     try {
       if (signal.aborted) return;
-      // Unread output of earlier cells may come first, and is not part of this one. To look for its end would cost a
-      // round trip to the sandbox, a sixth of the time of a short cell.
+      // Unread output of earlier cells may come first, and is skipped. Asking for its end would cost a round trip to the
+      // sandbox.
       const from = interpreter.acknowledged;
       activity.sent(id);
       const line = requestLine(languageOf(interpreter), { id, code, env });

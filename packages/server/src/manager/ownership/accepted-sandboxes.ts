@@ -8,8 +8,8 @@ import type { SandboxFacts } from "../live-sandbox.ts";
  */
 export class AcceptedSandboxes {
   readonly places = new Places(Math.max(2, availableParallelism()));
-  /** Those that wait for their turn. Each has room here, which nobody else gets. */
+  /** Sandboxes in the queue. Their room on this server is reserved. */
   readonly waiting = new Map<string, Pick<SandboxFacts, "backend" | "spec">>();
-  /** Those that are being restored: no client waits for them. */
+  /** Sandboxes that are being restored without a client that waits for them. */
   readonly restoring = new Set<string>();
 }

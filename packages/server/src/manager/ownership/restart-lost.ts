@@ -50,7 +50,7 @@ class LostSandboxes {
     });
   }
 
-  /** What fails is tried again: the promise does not depend on one answer of the store. */
+  /** Tries again after a failure: the promise must not depend on one answer of the store. */
   #after(ms: number, work: () => Promise<void>): void {
     const { ending, options } = this.#context;
     const isOver = options.clock.sleep(ms, ending.signal).then(
