@@ -131,6 +131,8 @@ export class ManagerContext {
   draining = false;
   /** Aborted when the drain begins. */
   readonly ending = new AbortController();
+  /** Aborted when the drain no longer waits for pauses in progress, because the store does not answer. */
+  readonly storeSilent = new AbortController();
 
   constructor(options: ManagerOptions) {
     this.options = options;

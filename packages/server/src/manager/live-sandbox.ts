@@ -76,6 +76,8 @@ export class LiveSandbox implements Sandbox {
   frozenMs: number | undefined;
   /** Monotonic time at which it was stopped for its save; undefined again if the save failed. */
   stoppedMs: number | undefined;
+  /** The publication of a pause that the drain called off; its answer may still arrive. */
+  unansweredSave: Promise<unknown> | undefined;
 
   constructor(
     facts: SandboxFacts,

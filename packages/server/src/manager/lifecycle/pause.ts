@@ -1,4 +1,4 @@
-import { asSandboxerError, type CheckpointReference, type Head, type SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, type Head, type SandboxerError } from "@sandboxer/protocol";
 import type { Cause } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -9,6 +9,7 @@ import { dropExecution } from "../processes/start-process.ts";
 import { pruneForkSnapshot } from "../saving/retention.ts";
 import { endRisk } from "../saving/risk.ts";
 import { type Captured, checkDurable, followHead, storeCapture, withCapture } from "../saving/save.ts";
+import { unlessAborted } from "../../support/unless-aborted.ts";
 import { discardLostSandbox, lossOf } from "./end-of-sandbox.ts";
 
 export interface PauseOptions extends VerbOptions {
@@ -33,13 +34,23 @@ export async function pauseSandbox(
   options: PauseOptions = {},
 ): Promise<Head> {
   return await whilePausing(context, sandbox, cause, options, async (track) => {
-    const checkpoint = await withLastCapture(context, sandbox, track, (captured) =>
-      storeCapture(context, captured, track),
+    const head = await withLastCapture(context, sandbox, track, (captured) =>
+      unlessSilent(context, sandbox, storeAndGiveUp(context, captured, cause, track)),
     );
-    const head = await publishAndGiveUp(context, sandbox, checkpoint, cause, track);
     endCopy(context, sandbox);
     return head;
   });
+}
+
+/** Calls a pause off when the server drains and the store does not answer. The drain's own save follows it. */
+async function unlessSilent(context: ManagerContext, sandbox: LiveSandbox, saved: Promise<Head>): Promise<Head> {
+  const { signal } = context.storeSilent;
+  try {
+    return await unlessAborted(saved, signal);
+  } catch (error) {
+    if (signal.aborted) sandbox.unansweredSave = saved;
+    throw error;
+  }
 }
 
 /**
@@ -98,14 +109,15 @@ export async function withLastCapture<Result>(
   return await withCapture(context, sandbox, track, { ...track.options, leaveRunning: false }, work);
 }
 
-/** Publishes a stored capture as the state of the sandbox and releases the sandbox. */
-export async function publishAndGiveUp(
+/** Stores a capture, publishes it as the state of the sandbox and releases the sandbox. */
+export async function storeAndGiveUp(
   context: ManagerContext,
-  sandbox: LiveSandbox,
-  checkpoint: CheckpointReference,
+  captured: Captured,
   reason: Cause,
   track: Track,
 ): Promise<Head> {
+  const { sandbox } = captured;
+  const checkpoint = await storeCapture(context, captured, track);
   // If this fails the image stays: the head may name it all the same. If not, garbage collection removes it.
   const head = await context.durable.ownership.publishAndRelease(sandbox, checkpoint);
   // The head has moved: there is no way back from here, and everything else follows it.
@@ -135,7 +147,8 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
   if (sandbox.state !== "saving") return;
   sandbox.stoppedMs = undefined;
   try {
-    if (context.durable.ownership.instances.frozen) {
+    // A draining server saves it again and then ends it: it must not run in between.
+    if (context.draining || context.durable.ownership.instances.frozen) {
       sandbox.moveTo("running");
       freezeIfDue(context, sandbox);
     } else {

@@ -51,7 +51,9 @@ export function thawSandboxes(context: FreezeContext, sandboxIds: readonly strin
     const frozen_ms = Math.round(context.nowMs - sandbox.frozenMs);
     sandbox.frozenMs = undefined;
     context.events.append({ type: "sandbox.thawed", sandboxId, data: { frozen_ms } });
-    if (sandbox.facts.residence === "store") context.inBackground("thaw of a sandbox", sandbox.handle.thaw());
+    // One that is being saved was captured as it is; if its save fails, it is thawed then.
+    if (sandbox.facts.residence === "store" && sandbox.state === "running")
+      context.inBackground("thaw of a sandbox", sandbox.handle.thaw());
   }
 }
 

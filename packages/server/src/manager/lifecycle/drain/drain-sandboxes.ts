@@ -32,6 +32,8 @@ async function leave(context: ManagerContext, drain: Drain, sandbox: LiveSandbox
   try {
     // A save in progress comes first; after it there may be nothing left to do.
     await drain.unlessLate(sandbox.queue.run(async () => {}));
+    // A pause that waits for the store is called off by then, and the sandbox is saved here.
+    if (sandbox.state === "saving") await sandbox.queue.run(async () => {});
     if (sandbox.state !== "running") return undefined;
     if (sandbox.durable) {
       const outcome = await saveBeforeTheEnd(context, drain, sandbox, giveBack);

@@ -48,6 +48,7 @@ export class Drain {
     if (drainTimeoutMs === undefined) this.#over.abort();
     else void this.#passTime(drainTimeoutMs, clock);
     void this.#widen(clock);
+    void this.#callOffPauses();
   }
 
   /** Aborted when nothing is tried again. */
@@ -65,6 +66,19 @@ export class Drain {
     await unlessAborted(work, this.late).catch((error: unknown) => {
       if (!this.late.aborted) throw error;
     });
+  }
+
+  /** Resolves when the store does not answer: this server cannot renew its lease, or the drain is late. */
+  async untilSilent(over: AbortSignal): Promise<void> {
+    const { options, durable } = this.#context;
+    while (!over.aborted && !durable.ownership.instances.frozen && !this.late.aborted)
+      await options.clock.sleep(LOOK_MS, over).catch(() => {});
+  }
+
+  /** A pause in progress would wait for the store without a copy on this machine. */
+  async #callOffPauses(): Promise<void> {
+    await this.untilSilent(this.#closed.signal);
+    this.#context.storeSilent.abort(new SandboxerError("store_unavailable", "The store does not answer."));
   }
 
   /** All sandboxes have been saved or ended. */

@@ -8,15 +8,14 @@ import type { LiveSandbox } from "../../live-sandbox.ts";
 import type { Track } from "../../observing/operations/tracked.ts";
 import { abandonCopy } from "../../ownership/residence.ts";
 import { publishUnpublished } from "../../ownership/publish-unpublished.ts";
-import { type Captured, storeCapture } from "../../saving/save.ts";
-import { CalledOff, endCopy, publishAndGiveUp, whilePausing, withLastCapture } from "../pause.ts";
+import type { Captured } from "../../saving/save.ts";
+import { CalledOff, endCopy, storeAndGiveUp, whilePausing, withLastCapture } from "../pause.ts";
 import type { Drain, UnsavedSandbox } from "./drain.ts";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5_000;
 /** After this many failures to capture a sandbox, the engine is expected to fail again. */
 const MOST_CAPTURES = 3;
-const LOOK_MS = 100;
 const NO_ANSWER = Symbol("no answer");
 
 /**
@@ -136,7 +135,7 @@ class LastSave {
 
   /** Throws if the store did not accept the image, or did not answer while this server cannot renew its lease. */
   async #storeOrKeep(captured: Captured, track: Track): Promise<void> {
-    const stored = this.#store(captured, track);
+    const stored = this.#stored(captured, track);
     const failure = await this.#failureOf(stored);
     if (failure === undefined) return;
     try {
@@ -156,23 +155,22 @@ class LastSave {
     throw new SandboxerError("store_unavailable", "The store does not answer.");
   }
 
-  async #store(captured: Captured, track: Track): Promise<void> {
-    const checkpoint = await storeCapture(this.#context, captured, track);
-    await publishAndGiveUp(this.#context, captured.sandbox, checkpoint, "drain", track);
+  /** A pause that the drain called off saved the same state: the sandbox has not run since. */
+  async #stored(captured: Captured, track: Track): Promise<void> {
+    const { unansweredSave } = this.#sandbox;
+    this.#sandbox.unansweredSave = undefined;
+    await (unansweredSave ?? storeAndGiveUp(this.#context, captured, "drain", track));
   }
 
   /** Undefined: the publication is done. */
   async #failureOf(stored: Promise<void>): Promise<unknown> {
-    const { clock } = this.#context.options;
-    const { ownership } = this.#context.durable;
     const settled = new AbortController();
     const outcome = stored.then(
       () => undefined,
       (error: unknown) => error,
     );
     const silence = async (): Promise<typeof NO_ANSWER> => {
-      while (!settled.signal.aborted && !ownership.instances.frozen && !this.#drain.late.aborted)
-        await clock.sleep(LOOK_MS);
+      await this.#drain.untilSilent(settled.signal);
       return NO_ANSWER;
     };
     return await Promise.race([outcome, silence()]).finally(() => settled.abort());

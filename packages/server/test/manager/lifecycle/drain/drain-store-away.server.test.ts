@@ -262,30 +262,60 @@ describe("a server that has lost its lease while it waited", () => {
   });
 });
 
-test("a store that never answers delays neither the end nor the kept state", async () => {
-  let silent = false;
+/** A store that stops answering, from a moment that a test chooses. */
+function silentStore(): { silent: boolean; wrapStore: (store: ObjectStore) => ObjectStore } {
   const forever = new Promise<never>(() => {});
-  const wrapStore = (store: ObjectStore): ObjectStore =>
-    new Proxy(store, {
-      get: (target, name) => {
-        const method = Reflect.get(target, name) as unknown;
-        if (typeof method !== "function") return method;
-        return (...args: unknown[]) => {
-          if (!silent) return Reflect.apply(method, target, args) as unknown;
-          return name === "list" || name === "read"
-            ? { [Symbol.asyncIterator]: () => ({ next: () => forever }) }
-            : forever;
-        };
-      },
-    });
-  const { server, next } = await machine({ drainTimeoutMs: 3_000, wrapStore });
+  const state = {
+    silent: false,
+    wrapStore: (store: ObjectStore): ObjectStore =>
+      new Proxy(store, {
+        get: (target, name) => {
+          const method = Reflect.get(target, name) as unknown;
+          if (typeof method !== "function") return method;
+          return (...args: unknown[]) => {
+            if (!state.silent) return Reflect.apply(method, target, args) as unknown;
+            return name === "list" || name === "read"
+              ? { [Symbol.asyncIterator]: () => ({ next: () => forever }) }
+              : forever;
+          };
+        },
+      }),
+  };
+  return state;
+}
+
+test("a store that never answers delays neither the end nor the kept state", async () => {
+  const way = silentStore();
+  const { server, next } = await machine({ drainTimeoutMs: 3_000, wrapStore: way.wrapStore });
   for (let count = 0; count < 40; count++) await server.create();
   const { client, id } = await server.create(DURABLE);
   await write(client, "new");
-  silent = true;
+  way.silent = true;
   expect(await server.drain()).toMatchObject([{ sandboxId: id, folder: expect.any(String) as string }]);
   expect(server.backend.runningCount).toBe(0);
   expect(await contentOf(await attached(await next(), id))).toBe("new");
+});
+
+describe("a pause in progress when the drain begins", () => {
+  async function pausing(options: TestServerOptions) {
+    const way = silentStore();
+    const there = await machine({ wrapStore: way.wrapStore, ...options });
+    const { client, id } = await there.server.create(DURABLE);
+    await write(client, "new");
+    way.silent = true;
+    await client.send({ action: "checkpoint" }).until("CHECKPOINTING");
+    return { ...there, way, client, id };
+  }
+
+  test.each([
+    ["before the lease ends", { drainTimeoutMs: 300, leaseTtlMs: 5_000 }],
+    ["after the server has frozen its sandboxes", { drainTimeoutMs: 3_000 }],
+  ])("leaves its state on the machine if the store does not answer, %s", async (_, options) => {
+    const { server, next, id } = await pausing(options);
+    expect(await server.drain()).toMatchObject([{ sandboxId: id, folder: expect.any(String) as string }]);
+    expect(server.backend.runningCount).toBe(0);
+    expect(await contentOf(await attached(await next(), id))).toBe("new");
+  });
 });
 
 test("a publication whose answer was lost is recognized", async () => {
