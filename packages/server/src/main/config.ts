@@ -32,7 +32,8 @@ export function parseConfig(sources: ConfigSources): ServerConfig {
   }
 
   const texts = Object.fromEntries(SETTING_NAMES.map((name) => [name, layers[name][0]?.text]));
-  const parsed = configSchema.safeParse(texts);
+  // Used once: compiling the schema would take longer than checking with it.
+  const parsed = configSchema.safeParse(texts, { jitless: true });
   if (!parsed.success) throw invalid(parsed.error.issues, layers);
   if (sources.serving !== false) refuseOpenServer(parsed.data);
   const origins = Object.fromEntries(SETTING_NAMES.map((name) => [name, layers[name][0]?.origin ?? "default"]));
