@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { COMMAND } from "../../../test/kit/server/command.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 
@@ -69,24 +70,30 @@ function commandsOf(page: string): readonly Command[] {
 class Machine {
   readonly #home: string;
   readonly #holder: ChildProcess;
-  readonly #warm: boolean;
-  /** npx takes a second, so a page uses it once; then the command that npx runs. */
-  #npxWorks = false;
+  readonly #asByDefault: boolean;
+  /** npx takes a second, so only one page uses it, and once; then the command that npx runs. */
+  #npxWorks: boolean;
   readonly #running: { readonly child: ChildProcess; readonly ended: Promise<unknown> }[] = [];
 
-  private constructor(home: string, holder: ChildProcess, warm: boolean) {
+  private constructor(home: string, holder: ChildProcess, asByDefault: boolean) {
     this.#home = home;
     this.#holder = holder;
-    this.#warm = warm;
+    this.#asByDefault = asByDefault;
+    this.#npxWorks = !asByDefault;
   }
 
-  /** With `warm`, its servers have a warm pool, as by default. */
-  static async start(onEnd: (end: () => Promise<void>) => void, { warm = false } = {}): Promise<Machine> {
+  /**
+   * By default the command comes from npx and the clone, and servers have a warm pool. Other machines have the command
+   * that `npm test` has built: each command would load the clone's sources.
+   */
+  static async start(onEnd: (end: () => Promise<void>) => void, { asByDefault = false } = {}): Promise<Machine> {
     const home = await mkdtemp(join(tmpdir(), "sandboxer-pages-"));
     await mkdir(join(home, "store"));
+    await mkdir(join(home, "bin"));
+    if (!asByDefault) await symlink(COMMAND, join(home, "bin/sandboxer"));
     const holder = spawn("unshare", ["--net", "sh", "-c", "ip link set lo up && echo up && exec sleep infinity"]);
     await once(holder.stdout, "data");
-    const machine = new Machine(home, holder, warm);
+    const machine = new Machine(home, holder, asByDefault);
     onEnd(async () => await machine.#end());
     return machine;
   }
@@ -131,9 +138,9 @@ class Machine {
   #environment(): NodeJS.ProcessEnv {
     const { PATH, XDG_CACHE_HOME = join(homedir(), ".cache") } = process.env;
     // Engines and agents come from the set-up of the tests.
-    const path = `${join(ROOT, "node_modules/.bin")}:${PATH ?? ""}`;
+    const path = [join(this.#home, "bin"), join(ROOT, "node_modules/.bin"), PATH ?? ""].join(":");
     // Each pooled sandbox costs as much as a used one.
-    const pool = this.#warm ? {} : { SANDBOXER_WARM_POOL_MAX: "0" };
+    const pool = this.#asByDefault ? {} : { SANDBOXER_WARM_POOL_MAX: "0" };
     return { PATH: path, HOME: this.#home, XDG_CACHE_HOME, TERM: "xterm", ...pool };
   }
 
@@ -184,7 +191,7 @@ test.concurrent.for(pages)("the commands of %s print the shown output", async (n
   const commands = commandsOf(await readFile(join(ROOT, name), "utf8"));
   expect(commands).not.toEqual([]);
   const here = commands.filter(({ line }) => !NOT_HERE.some(([pattern]) => pattern.test(line)));
-  await expectOutput(await Machine.start(onTestFinished, { warm: name === "README.md" }), here);
+  await expectOutput(await Machine.start(onTestFinished, { asByDefault: name === "README.md" }), here);
 });
 
 test.concurrent.for(guides.filter(({ commands }) => commands.length > 0))(
