@@ -1,10 +1,11 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import http from "node:http";
+import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { type OutputChunk, type Plugin, rolldown } from "rolldown";
 import { type Manifest, type PublicPackage, ROOT } from "./public-package.ts";
 
-const HTTP = "node:http";
+/** Modules of Node that libraries load at once, take milliseconds, and are rarely used: loaded at their first use. */
+const LOADED_LATE = ["node:http2", "node:https", "node:tls"];
 
 /** All code shares one SandboxerError class: extensions, the server and programs. */
 const ERRORS = "@sandboxer/protocol/errors";
@@ -43,11 +44,10 @@ async function write(
     cwd: join(ROOT, "packages", folder),
     input: { ...input },
     platform: isWhole ? "browser" : "node",
-    external: (id) =>
-      (id.startsWith("node:") && id !== HTTP) || beside.some((name) => id === name || id.startsWith(`${name}/`)),
+    external: (id) => beside.some((name) => id === name || id.startsWith(`${name}/`)),
     transform: { target: "node22" },
     plugins: [
-      ...(isWhole ? [] : [quickHttp()]),
+      ...(isWhole ? [] : [quickBuiltins()]),
       replacing(),
       ...(isWhole || folder === "protocol" ? [] : [sharedErrors()]),
     ],
@@ -70,16 +70,32 @@ async function write(
   return output.filter((file) => file.type === "chunk");
 }
 
-/** An import of node:http reads each of its exports, and some of them load all of Node's fetch: 30 ms of each start. */
-function quickHttp(): Plugin {
-  const names = Object.entries(Object.getOwnPropertyDescriptors(http)).filter(([, { value }]) => value !== undefined);
-  const code = `const http = process.getBuiltinModule("${HTTP}");
-export default http;
-export const { ${names.map(([name]) => name).join(", ")} } = http;`;
+/**
+ * An import of one of Node's modules reads each of its exports, and some of them load much more: node:http all of
+ * Node's fetch. Together that takes 50 ms of each start. Here only plain exports are read.
+ */
+function quickBuiltins(): Plugin {
+  const marked = (kind: string, id: string): string => `\0${kind}:${id.replace(/^node:/, "")}`;
   return {
-    name: "quick-http",
-    resolveId: (id) => (id === HTTP ? `\0${HTTP}` : undefined),
-    load: (id) => (id === `\0${HTTP}` ? code : undefined),
+    name: "quick-builtins",
+    resolveId: (id, _importer, { kind }) => {
+      if (!isBuiltin(id)) return undefined;
+      if (kind !== "require-call") return marked("plain", id);
+      const isLate = LOADED_LATE.includes(`node:${id.replace(/^node:/, "")}`);
+      return isLate ? marked("late", id) : { id, external: true };
+    },
+    load: async (id) => {
+      const [, kind, name] = /^\0(late|plain):(.*)$/.exec(id) ?? [];
+      if (name === undefined) return undefined;
+      const found = `process.getBuiltinModule("node:${name}")`;
+      if (kind === "late") return `module.exports = new Proxy({}, { get: (_, name) => ${found}[name] });`;
+      const { default: exported } = (await import(`node:${name}`)) as { default: object };
+      const plain = Object.entries(Object.getOwnPropertyDescriptors(exported)).filter(
+        ([key, { value }]) => value !== undefined && /^[a-zA-Z]\w*$/.test(key) && key !== "default",
+      );
+      const names = plain.map(([key]) => key).join(", ");
+      return `const builtin = ${found};\nexport default builtin;\nexport const { ${names} } = builtin;`;
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { promises } from "node:dns";
+import { Resolver } from "node:dns/promises";
 
 /** All addresses of a name. Rejects if it has none. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
@@ -11,7 +11,7 @@ const TRIES = 2;
  * sandboxes choose the names. `nameservers`: absent or empty, the host's.
  */
 export function nameserverResolver(nameservers: readonly string[] = []): Resolve {
-  const resolver = new promises.Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
+  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (nameservers.length > 0) resolver.setServers(nameservers);
   return async (name) => {
     // RFC 6761: these names are this host, whatever a nameserver answers.

@@ -67,7 +67,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   for (const folder of [config.dataDirectory, config.cacheDirectory]) await makePrivateFolder(folder);
   const log = openLog(config);
   const profiles = await openProfiles(config);
-  log.info({ configFile: config.configFile, profiles: profiles.list().length }, "configured");
+  log.info({ configFile: config.configFile }, "configured");
   const tls = await openTls(config, log);
   const { server: secure } = tls;
   const secureServer =

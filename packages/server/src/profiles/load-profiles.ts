@@ -13,40 +13,42 @@ export interface LoadOptions {
   readonly directories: readonly string[];
 }
 
-/** Reads every profile. If one is invalid, throws an error with all problems and their lines. */
+/**
+ * Reads the profiles of the folders. If one is invalid, throws an error with all problems and their lines. The bundled
+ * profiles are known to be valid, and are read when a profile is first asked for: most servers start faster without.
+ */
 export async function loadProfiles({ directories }: LoadOptions): Promise<ProfileCatalog> {
-  const entries = new Map<string, ProfileEntry>();
-  const problems: Problem[] = [];
-  for (const directory of [BUNDLED_DIRECTORY, ...directories]) {
-    for (const read of await readProfiles(directory)) {
-      problems.push(...read.problems);
-      if (read.profile === undefined) continue;
-      const { name } = read.profile;
-      const overrides = entries.get(name)?.file;
-      entries.set(name, {
-        profile: read.profile,
-        file: read.file,
-        bundled: directory === BUNDLED_DIRECTORY,
-        overrides,
-      });
-    }
-  }
+  const bundled = await profileFiles(BUNDLED_DIRECTORY);
+  const own = (await Promise.all(directories.map(readProfiles))).flat();
+  const problems = own.flatMap((read) => read.problems);
   if (problems.length > 0) throw wrongProfiles(problems);
-  return new ProfileCatalog(entries.values());
+  return new ProfileCatalog(entriesOf(bundled, own));
+}
+
+function* entriesOf(bundled: readonly string[], own: readonly ReadProfile[]): Generator<ProfileEntry> {
+  const entries = new Map<string, ProfileEntry>();
+  for (const { file, profile, problems } of [...bundled.map(readProfile), ...own]) {
+    if (profile === undefined) throw wrongProfiles(problems);
+    const overrides = entries.get(profile.name)?.file;
+    entries.set(profile.name, { profile, file, bundled: bundled.includes(file), overrides });
+  }
+  yield* entries.values();
 }
 
 /** Every profile file of one folder, valid or not. A missing folder has none. */
 export async function readProfiles(directory: string): Promise<readonly ReadProfile[]> {
-  let names: string[];
   try {
-    names = await readdir(directory);
+    return withDuplicates((await profileFiles(directory)).map(readProfile));
   } catch (error) {
     if (isErrno(error) && error.code === "ENOENT") return [];
     const message = isErrno(error) && error.code === "ENOTDIR" ? "is not a folder." : (error as Error).message;
     return [{ file: directory, profile: undefined, problems: [{ file: directory, message }] }];
   }
-  const files = names.filter((name) => /^[^.].*\.ya?ml$/.test(name)).toSorted();
-  return withDuplicates(files.map((name) => readProfile(join(directory, name))));
+}
+
+async function profileFiles(directory: string): Promise<readonly string[]> {
+  const names = (await readdir(directory)).filter((name) => /^[^.].*\.ya?ml$/.test(name));
+  return names.toSorted().map((name) => join(directory, name));
 }
 
 function wrongProfiles(problems: readonly Problem[]): SandboxerError {

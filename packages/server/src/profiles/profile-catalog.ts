@@ -11,13 +11,19 @@ export interface ProfileEntry {
   readonly overrides: string | undefined;
 }
 
-/** The available profiles, by name. */
+/** The available profiles, by name. The given entries are not iterated before a profile is first asked for. */
 export class ProfileCatalog {
-  readonly #entries: ReadonlyMap<string, ProfileEntry>;
+  readonly #given: Iterable<ProfileEntry>;
+  #known: ReadonlyMap<string, ProfileEntry> | undefined;
 
   constructor(entries: Iterable<ProfileEntry>) {
-    const byName = [...entries].toSorted((first, second) => (first.profile.name < second.profile.name ? -1 : 1));
-    this.#entries = new Map(byName.map((entry) => [entry.profile.name, entry]));
+    this.#given = entries;
+  }
+
+  get #entries(): ReadonlyMap<string, ProfileEntry> {
+    if (this.#known !== undefined) return this.#known;
+    const byName = [...this.#given].toSorted((first, second) => (first.profile.name < second.profile.name ? -1 : 1));
+    return (this.#known = new Map(byName.map((entry) => [entry.profile.name, entry])));
   }
 
   list(): readonly Profile[] {

@@ -3,6 +3,8 @@ const BUCKETS = 256;
 
 type Bucket<Value> = ReadonlyMap<string, Value>;
 
+const NOTHING: readonly Bucket<never>[] = Array.from({ length: BUCKETS }, () => new Map<string, never>());
+
 /** A map that is never changed: a changed one shares nearly everything with it. For states with thousands of entries. */
 export class BucketMap<Value> {
   readonly size: number;
@@ -14,7 +16,7 @@ export class BucketMap<Value> {
   }
 
   static empty<Value>(): BucketMap<Value> {
-    return BucketMap.of<Value>([]);
+    return new BucketMap<Value>(NOTHING, 0);
   }
 
   static of<Value>(entries: Iterable<readonly [string, Value]>): BucketMap<Value> {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { BlockList, isIP, isIPv6 } from "node:net";
+import net, { isIP, isIPv6 } from "node:net";
 import type { AccessRequest } from "./shown-credential.ts";
 
 /** Whether a text is an address, or a network such as 10.0.0.0/8. */
@@ -12,7 +12,7 @@ export function isNetwork(text: string): boolean {
 
 /** Addresses and networks. An IPv4 address in the form of IPv6 is the same address. */
 export class Networks {
-  readonly #list = new BlockList();
+  readonly #list = new net.BlockList();
 
   /** Takes texts that {@link isNetwork} accepts. */
   constructor(networks: readonly string[]) {

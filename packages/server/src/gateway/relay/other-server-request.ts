@@ -1,5 +1,4 @@
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
@@ -31,7 +30,7 @@ const KEEP_ALIVE_MS = 10_000;
 export function requestOtherServer(server: OtherServer, { method, path, headers }: PassedRequest): OpenRequest {
   const base = addressOf(server);
   const secure = base.protocol === "https:";
-  const request = (secure ? httpsRequest : httpRequest)(base, {
+  const request = (secure ? process.getBuiltinModule("node:https").request : httpRequest)(base, {
     method,
     path: base.pathname.replace(/\/+$/, "") + path,
     headers,
