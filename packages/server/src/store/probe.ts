@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { systemClock } from "../support/clock.ts";
-import { AmbiguousWriteError, type ObjectStore, type SwapOutcome } from "./store.ts";
+import { AmbiguousWriteError, type Cell, type ObjectStore, type SwapOutcome } from "./store.ts";
 
 const RACERS = 16;
 const ATTEMPTS = 6;
@@ -69,7 +69,7 @@ async function refuses(
 }
 
 async function holds(store: ObjectStore, key: string, text: string): Promise<void> {
-  const cell = await store.readCell(key);
+  const cell = await readPatiently(store, key);
   const found = cell === undefined ? "nothing" : `"${Buffer.from(cell.body).toString()}"`;
   if (found !== `"${text}"`) throw new Error(`"${text}" was written but ${found} was read back`);
 }
@@ -81,16 +81,33 @@ async function swap(store: ObjectStore, key: string, expected: string | undefine
       return await store.swapCell(key, expected, Buffer.from(text));
     } catch (error) {
       if (!(error instanceof AmbiguousWriteError)) throw error;
-      const found = await store.readCell(key);
+      const found = await readPatiently(store, key);
       const applied = found !== undefined && Buffer.from(found.body).toString() === text;
       if (applied) return { outcome: "written", version: found.version };
       if (found?.version !== expected) return { outcome: "conflict" };
       if (attempt === ATTEMPTS) {
         throw new Error(`it gives no clear answer to a conditional write: ${causeOf(error)}`, { cause: error });
       }
-      await systemClock.sleep(Math.random() * 250 * 2 ** attempt);
+      await backOff(attempt);
     }
   }
+}
+
+/** A store that is slow under the racing writes answers later: a server may start beside a busy one. */
+async function readPatiently(store: ObjectStore, key: string): Promise<Cell | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await store.readCell(key);
+    } catch (error) {
+      const isAway = error instanceof SandboxerError && error.code === "store_unavailable";
+      if (!isAway || attempt === ATTEMPTS) throw error;
+      await backOff(attempt);
+    }
+  }
+}
+
+async function backOff(attempt: number): Promise<void> {
+  await systemClock.sleep(Math.random() * 250 * 2 ** attempt);
 }
 
 function causeOf(error: Error): string {
