@@ -25,8 +25,22 @@ async function owned(count: number) {
   const claim = (id: string): void => {
     newcomer.claim(id, { handoffTimeoutMs: 60_000 }).catch(() => {});
   };
-  return { store, owner, ownerClock, clock, ids, key, wanted, claim };
+  return { store, owner, newcomer, ownerClock, clock, ids, key, wanted, claim };
 }
+
+it("an owner that nobody can call hears of a request by its bell", async () => {
+  const { owner, newcomer, ownerClock, clock, ids, wanted } = await owned(1);
+  const [id = ""] = ids;
+  owner.instances.listen({ onWanted: (sandboxId) => void owner.release({ id: sandboxId, epoch: 1 }) });
+  const claim = newcomer.claim(id, { handoffTimeoutMs: 60_000 });
+  await expect.poll(wanted).toEqual([id]);
+  expect(owner.held(id)).toBeDefined();
+  // A fifteenth of a ttl is the time between two looks at its own bell, and far less than that between looks at a head.
+  ownerClock.advance(1_000);
+  await expect.poll(() => owner.held(id)).toBeUndefined();
+  clock.advance(1_000);
+  expect(await claim).toMatchObject({ owner: newcomer.name, epoch: 2 });
+});
 
 it("a server that rings at the same time as another is named too, before its next ring", async () => {
   const { store, clock, ids, key, wanted, claim } = await owned(1);

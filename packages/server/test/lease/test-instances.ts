@@ -30,6 +30,7 @@ export function at(id: string, epoch = 1): Holding {
 
 export type TestInstance = Ownership & { readonly instances: Instances; readonly name: string };
 
+/** They reach each other at once, as servers on a network do; by their bells alone they would hear of it seconds later. */
 export async function twoInstances(): Promise<{
   a: TestInstance;
   b: TestInstance;
@@ -39,5 +40,10 @@ export async function twoInstances(): Promise<{
 }> {
   const root = await temporaryFolder();
   const store = await DirectoryStore.open(root);
-  return { a: await instance(store), b: await instance(store), store, root, id: randomUUID() };
+  const ring = async (url: string, sandboxId: string): Promise<void> => {
+    (url === "http://a" ? a : b).instances.rung(sandboxId);
+  };
+  const a = await instance(store, { url: "http://a", ring });
+  const b = await instance(store, { url: "http://b", ring });
+  return { a, b, store, root, id: randomUUID() };
 }
