@@ -18,8 +18,8 @@ export default defineConfig({
         test: {
           ...patience,
           name: "unit",
-          // Much of their time is waiting.
-          maxWorkers: 4,
+          // Some of their time is waiting; each worker loads the sources once.
+          maxWorkers: 3,
           // Loading the sources again for each file took half of the processors' time.
           isolate: false,
           ...UNIT_FILES,
@@ -29,7 +29,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "servers",
-          maxWorkers: 4,
+          maxWorkers: 3,
           isolate: false,
           include: filesWith("server", "hostile"),
         },

@@ -41,7 +41,7 @@ const wanted = (name: string): boolean => selected.length === 0 || selected.incl
 const pictures = selected.includes("console") ? "kept" : "none";
 
 const results: SuiteResult[] = [];
-/** How many workers run at once. About half of them wait; with more, tests with short leases wait too long. */
+/** How much runs at once, by weight. With more, tests with short leases wait too long. */
 const room = new Room(Math.max(4, 3 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 /** The command for the servers that suites start as processes. */
@@ -55,39 +55,45 @@ const stores = engines.then(() => (["stores", "chaos"].some(wanted) ? prepareSto
 const services = ["extensions", "docker"].some(wanted) ? prepareServices() : undefined;
 const browser = wanted("console") ? prepareChromium(report) : undefined;
 
-/** Two private Docker engines on one machine were seen to interfere with each other: one follows the other. */
-const extensionsOver = Promise.withResolvers<void>();
-const extensions = async (): Promise<readonly Planned[]> => (await services, await python, [planExtensions()]);
+const extensions = (async () => (await services, await python, [planExtensions()]))();
+const browsers = (async () => (
+  await browser,
+  wanted("console") ? [await planConsoleSuite(await engines, pictures)] : []
+))();
+/** Short suites leave the room to long ones, which can start after seconds; on a fresh machine that takes minutes. */
+const longOnes = Promise.race([Promise.all([engines, extensions, browsers]), delay(60_000, undefined, { ref: false })]);
 
-/** Short suites leave the room to the longest one, whose engine is known after seconds; building it takes minutes. */
-const engineKnown = Promise.race([engines, delay(60_000, undefined, { ref: false })]);
+type Plan = () => Promise<readonly Planned[]>;
 
-/** By rank: the longest, and those that others wait for, come first. A weight is the number of workers it keeps busy. */
-const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
-  [3, async () => [quick("unit"), quick("servers")]],
+/**
+ * By rank: the longest come first. A weight says how busy a lane keeps the processors. The first two lanes could fill
+ * them alone. The others wait for most of their time, so they run one after the other beside those: together at the end,
+ * they would leave the processors idle.
+ */
+const lanes: readonly [weight: number, ...plans: readonly Plan[]][] = [
+  [2, async () => [quick("unit"), quick("servers")]],
   [2, async () => (await engines).slice(1)],
-  [1, extensions],
-  [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
-  [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines, pictures)] : [])],
-  [2, async () => (await engines).slice(0, 1)],
-  [2, async () => (await engineKnown, [quick("crash")])],
-  // Its servers must keep their leases, so it runs beside little else.
-  [2, async () => (await stores, wanted("chaos") ? planChaosSuites(await engines) : [])],
-  [1, async () => (await stores, [quick("stores")])],
-  [1, async () => (await engineKnown, STATIC_SUITES)],
-  [1, async () => (await engineKnown, [planAgent()])],
-  [1, async () => (await engineKnown, [simulation(1_000)])],
-  [1, async () => (await python, await engineKnown, [planPython()])],
+  // Two private Docker engines on one machine were seen to interfere with each other: one follows the other.
+  [1, async () => await extensions, async () => (wanted("docker") ? [await planDockerSuite(await engines)] : [])],
+  [1, async () => await browsers],
+  [1, async () => (await stores, wanted("chaos") ? planChaosSuites(await engines) : [])],
+  [1, async () => (await longOnes, [quick("crash")])],
+  [1, async () => (await stores, await longOnes, [quick("stores")])],
+  [1, async () => (await longOnes, (await engines).slice(0, 1))],
+  [1, async () => (await longOnes, STATIC_SUITES)],
+  [1, async () => (await longOnes, [planAgent()])],
+  [1, async () => (await longOnes, [simulation(1_000)])],
+  [1, async () => (await python, await longOnes, [planPython()])],
 ];
 // Each running suite listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);
 await Promise.all(
-  lanes.map(async ([weight, suites], rank) => {
-    const planned = (await suites()).filter(({ name }) => wanted(name));
-    await room.use(rank, planned.length === 0 ? 0 : weight, async () => {
+  lanes.map(async ([weight, first, ...later], rank) => {
+    const planned = selectedOf(await first?.());
+    await room.use(rank, planned.length + later.length === 0 ? 0 : weight, async () => {
       for (const each of planned) await runPlanned(each);
+      for (const plan of later) for (const each of selectedOf(await plan())) await runPlanned(each);
     });
-    if (suites === extensions) extensionsOver.resolve();
   }),
 );
 
@@ -100,6 +106,10 @@ if (selected.length === 0) for (const line of skips.unused) report(line);
 if (results.length === 0) throw new Error(`No suite is called ${selected.join(" or ")}.`);
 process.stdout.write(summaryOf(results));
 process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;
+
+function selectedOf(planned: readonly Planned[] = []): readonly Planned[] {
+  return planned.filter(({ name }) => wanted(name));
+}
 
 async function prepareServices(): Promise<void> {
   await prepareDebianPrograms(report);
