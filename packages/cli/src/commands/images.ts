@@ -69,7 +69,7 @@ export const imagesCommand = defineGroup(
       summary: "Delete images. Fails while a running sandbox uses one.",
       aliases: ["delete"],
       arguments: "<image...>",
-      details: "Deletes one name; an image without names is deleted. A digest deletes the image with all its names.",
+      details: "Deletes the name, and the image once it has no name. A digest deletes the image with all its names.",
       examples: [
         "sandboxer images rm python:3.12-slim",
         "sandboxer images rm 3f2a9c01b2d4",

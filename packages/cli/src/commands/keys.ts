@@ -10,23 +10,43 @@ import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 
 const SCOPES = ["read", "use", "admin"] as const satisfies readonly Scope[];
 
-const EXAMPLES: Examples = [
-  "sandboxer keys create --name ci --scope use --expires 30d",
-  "sandboxer keys list",
-  "sandboxer keys revoke 3f2a",
-  "sandboxer keys create --name tenant-a --scope use --encryption-key tenant-a",
-  "sandboxer keys rotate-encryption --store /srv/store --dry-run",
-];
+const EXAMPLES = {
+  create: [
+    "sandboxer keys create --name ci --scope use --expires 30d",
+    "sandboxer keys create --name tenant-a --scope use --encryption-key tenant-a",
+    "sandboxer keys create --name ci --scope read --json | jq -r .key",
+  ],
+  list: [
+    "sandboxer keys list",
+    "sandboxer keys list --data-directory /srv/sandboxer",
+    "sandboxer keys list --json | jq -r '.keys[] | select(.status == \"active\") | .name'",
+  ],
+  revoke: [
+    "sandboxer keys revoke 3f2a",
+    "sandboxer keys revoke 3f2a --data-directory /srv/sandboxer",
+    "sandboxer keys revoke 3f2a --json | jq -r .revoked_at",
+  ],
+  rotate: [
+    "sandboxer keys rotate-encryption --store /srv/store --dry-run",
+    "sandboxer keys rotate-encryption --store /srv/store --encryption-key new --encryption-old-keys old",
+    "sandboxer keys rotate-encryption --default-store --json",
+  ],
+} as const satisfies Readonly<Record<string, Examples>>;
 
 /** Works on the file in the data directory; servers that use it notice within a second. */
 export function keysCommand(io: Io, setExitCode: (code: number) => void): Command {
-  const keys = withExamples(new Command(), EXAMPLES);
-  for (const command of [createCommand(io), listCommand(io), revokeCommand(io)]) {
-    withExamples(command.option("--json", "print JSON"), EXAMPLES);
+  const { create, list, revoke, rotate } = EXAMPLES;
+  const keys = withExamples(new Command(), [create[0], list[0], revoke[0], rotate[0]]);
+  const onFile: readonly [Command, Examples][] = [
+    [createCommand(io), create],
+    [listCommand(io), list],
+    [revokeCommand(io), revoke],
+  ];
+  for (const [command, examples] of onFile) {
+    withExamples(command.option("--json", "print JSON"), examples);
     keys.addCommand(addSettingFlags(command, ["dataDirectory"]));
   }
-  const rotate = rotateEncryptionCommand(io, setExitCode).option("--json", "print JSON");
-  return keys.addCommand(withExamples(rotate, EXAMPLES));
+  return keys.addCommand(withExamples(rotateEncryptionCommand(io, setExitCode).option("--json", "print JSON"), rotate));
 }
 
 interface CreateOptions {

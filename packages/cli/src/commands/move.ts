@@ -14,7 +14,8 @@ export const moveCommand = defineCommand({
     "sandboxer move web --backend docker && sandboxer shell web",
   ],
   details:
-    "Moves the workspace; memory and processes are lost. The sandbox keeps its id, name, labels, key and token. The old copy is deleted once the new one runs. To move a sandbox to another server, use `sandboxer handoff`.",
+    "Moves the workspace; memory and processes are lost. The sandbox keeps its id, name, labels, key and token. The old\n" +
+    "copy is deleted once the new one runs. To move a sandbox to another server, use `sandboxer handoff`.",
   options: (command) =>
     command
       .requiredOption("-b, --backend <BACKEND>", "target backend")

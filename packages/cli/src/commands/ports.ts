@@ -5,8 +5,7 @@ import { sandboxId } from "../targets/sandbox.ts";
 export const portsCommand = defineCommand({
   arguments: "<sandbox>",
   examples: ["sandboxer ports web", "sandboxer ports web --json | jq '.items[].port'", "sandboxer ports 3f2a9c01"],
-  details:
-    "Lists the ports on which programs inside listen. Open the URL in a browser; `sandboxer url` prints one that others can open.",
+  details: "Open the URL of a port in a browser. Others can open it with a URL that `sandboxer url` prints.",
   async run(run) {
     const { sandboxHandle } = await import("../process/open-sandbox.ts");
     const sandbox = await sandboxHandle(run, await sandboxId(await run.client(), run.argument(0)), false);

@@ -10,19 +10,37 @@ import type { Io } from "../io.ts";
 import { checkJson, formatCheck, formatProfiles, profileJson, type ProfileCheck } from "../output/profiles.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 
-const EXAMPLES: Examples = [
-  "sandboxer profiles list",
-  "sandboxer profiles get profile.compose-e2e > ~/.config/sandboxer/profiles/mine.yaml",
-  "sandboxer profiles check mine.yaml",
-];
+const EXAMPLES = {
+  list: [
+    "sandboxer profiles list",
+    "sandboxer profiles list --profiles-directory ./profiles",
+    "sandboxer profiles list --json | jq -r '.profiles[].name'",
+  ],
+  get: [
+    "sandboxer profiles get profile.gvisor-default",
+    "sandboxer profiles get profile.compose-e2e > ~/.config/sandboxer/profiles/mine.yaml",
+    "sandboxer profiles get profile.gvisor-default --json | jq -r .source.file",
+  ],
+  check: [
+    "sandboxer profiles check",
+    "sandboxer profiles check mine.yaml",
+    "sandboxer profiles check ./profiles --json | jq -r '.files[].problems[].message'",
+  ],
+} as const satisfies Readonly<Record<string, Examples>>;
 
 type Options = Readonly<Record<string, unknown>>;
 
 /** Works on the folders of this machine, as a server that is started here would; needs no server. */
 export function profilesCommand(io: Io, setExitCode: (code: number) => void): Command {
-  const profiles = withExamples(new Command(), EXAMPLES);
-  for (const command of [listCommand(io), getCommand(io), checkCommand(io, setExitCode)]) {
-    withExamples(command.option("--json", "print JSON"), EXAMPLES);
+  const { list, get, check } = EXAMPLES;
+  const profiles = withExamples(new Command(), [list[0], get[1], check[1]]);
+  const commands: readonly [Command, Examples][] = [
+    [listCommand(io), list],
+    [getCommand(io), get],
+    [checkCommand(io, setExitCode), check],
+  ];
+  for (const [command, examples] of commands) {
+    withExamples(command.option("--json", "print JSON"), examples);
     profiles.addCommand(addSettingFlags(command, ["profilesDirectory"]));
   }
   return profiles;

@@ -15,8 +15,8 @@ export const urlCommand = defineCommand({
   ],
   details:
     "Anyone with the URL can open the port until it expires. A paused sandbox is resumed by the first request.\n" +
-    "With --public the URL has no signature and no end. --private ends that; links that were signed before still work.\n" +
-    "--withdraw ends all links to the port. Connections that are open stay.",
+    "With --public the URL has no signature and does not expire. --private ends that; earlier signed links still work.\n" +
+    "--withdraw ends all links to the port. Open connections stay open.",
   options: (command) =>
     command
       .addOption(
@@ -25,11 +25,7 @@ export const urlCommand = defineCommand({
       .addOption(new Option("--public", "let anyone open the port from now on").conflicts(["private", "expires"]))
       .addOption(new Option("--private", "require a key, a token or a signed URL again"))
       .addOption(
-        new Option("--withdraw", "end all links to the port, and print none").conflicts([
-          "public",
-          "private",
-          "expires",
-        ]),
+        new Option("--withdraw", "end all links to the port; print no URL").conflicts(["public", "private", "expires"]),
       ),
   async run(run) {
     const client = await run.client();
