@@ -90,7 +90,7 @@ async function whyNoEngine(): Promise<string | undefined> {
 function chosen<Name extends string>(given: string, all: readonly Name[]): readonly Name[] {
   if (given === "all") return all;
   const found = all.filter((name) => name === given);
-  return found.length > 0 ? found : wrong(`"${given}" is none of ${all.join(", ")}, all.`);
+  return found.length > 0 ? found : wrong(`"${given}" is not one of ${all.join(", ")}, all.`);
 }
 
 function namesOf(list: string): FaultName[] {

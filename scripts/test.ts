@@ -134,7 +134,7 @@ function quick(name: string): Suite {
 
 function planAgent(): Planned {
   if (findCompiler(context.searchPath) !== undefined) return vitestSuite("agent", QUICK_TIMEOUT_MS);
-  return { name: "agent", on: "this machine", skippedBecause: "No C compiler and make here." };
+  return { name: "agent", on: "this machine", skippedBecause: "There is no C compiler, or no make." };
 }
 
 function planPython(): Planned {

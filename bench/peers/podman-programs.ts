@@ -90,14 +90,14 @@ export async function whyNoCriu({ criu, env }: PodmanPrograms): Promise<string> 
   const options = { env: { ...process.env, ...env }, timeout: LIMIT_MS };
   try {
     await run(criu, ["check"], options);
-    return "CRIU finds this kernel fit.";
+    return "CRIU supports this kernel.";
   } catch (error) {
     const version = await run(criu, ["--version"], options).then(
       ({ stdout }) => /Version: (\S+)/.exec(stdout)?.[1] ?? "",
       () => "",
     );
     const [first = lastLine(error)] = /^Error.*$/m.exec(String((error as { stderr?: unknown }).stderr)) ?? [];
-    return `CRIU ${version} does not fit this kernel: ${first}`;
+    return `CRIU ${version} does not support this kernel: ${first}`;
   }
 }
 

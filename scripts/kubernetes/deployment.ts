@@ -67,12 +67,12 @@ export class Deployment {
 
   async uninstall(): Promise<void> {
     await this.#control.helm("uninstall", RELEASE, "--namespace", NAMESPACE);
-    await eventually("all servers have gone", async () => (await this.pods()).length === 0, PATIENCE_MS);
+    await eventually("all servers have ended", async () => (await this.pods()).length === 0, PATIENCE_MS);
   }
 
   async rolledOut(): Promise<void> {
     await this.kubectl("rollout", "status", `deployment/${RELEASE}`, `--timeout=${ROLLOUT}`);
-    await eventually("no Pod is on its way out", async () => (await this.#all()).every(isStaying), PATIENCE_MS);
+    await eventually("no Pod is terminating", async () => (await this.#all()).every(isStaying), PATIENCE_MS);
   }
 
   /** The address that clients use. */

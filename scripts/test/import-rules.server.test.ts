@@ -44,6 +44,13 @@ const MAY_NOT: readonly [room: string, from: string][] = [
   ["packages/server/src/backends/gvisor", "../../profiles/apply-profile.ts"],
   ["packages/server/src/backends", "../secrets/secret.ts"],
   ["packages/server/src/images", "../backends/backend.ts"],
+  ["packages/server/src/manager", "../seals/sealed-store.ts"],
+  ["packages/server/src/collection", "../seals/sealed-store.ts"],
+  ["packages/server/src/seals", "../lease/head.ts"],
+  ["packages/server/src/seals", "../store/directory/directory-store.ts"],
+  ["packages/server/src/store", "../egress/outside.ts"],
+  ["packages/server/src/checkpoints", "../images/image-library.ts"],
+  ["packages/server/src/gateway", "../images/image-library.ts"],
 ];
 
 const MAY: readonly [room: string, from: string][] = [
@@ -61,6 +68,9 @@ const MAY: readonly [room: string, from: string][] = [
   ["packages/server/src/profiles", "../support/nearest-name.ts"],
   ["packages/server/src/gateway", "../manager/sandbox.ts"],
   ["packages/server/src/main", "../backends/gvisor/gvisor-backend.ts"],
+  ["packages/server/src/main", "../seals/sealed-store.ts"],
+  ["packages/server/src/seals", "../store/store.ts"],
+  ["packages/server/src/manager", "../images/image-library.ts"],
 ];
 
 const READS_ENVIRONMENT = `export const port = process.env["PORT"];`;

@@ -54,7 +54,7 @@ export async function planGvisorSuites(which: "usual" | "all" = "usual"): Promis
   const pinned = await plan("the pinned engine", tools, () => locateEngine(context, PINNED_SOURCES));
   const newest =
     findGo(context.searchPath) === undefined
-      ? { name: "gvisor", on: "the newest engine", skippedBecause: "No Go here to build it." }
+      ? { name: "gvisor", on: "the newest engine", skippedBecause: "There is no Go to build it with." }
       : await plan("the newest engine", tools, buildNewest, "ahead");
   if (which === "all") return [pinned, newest];
   const areBoth = !("skippedBecause" in pinned || "skippedBecause" in newest);

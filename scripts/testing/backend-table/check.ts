@@ -33,12 +33,12 @@ export function reportDifferences(observations: readonly Observation[]): readonl
   const differences = differencesFrom(page, observations);
   const backends = [...new Set(observations.map(({ backend }) => backend))].join(", ");
   const unseen = columnsNotSeen(page, observations);
-  const left = unseen.length === 0 ? "" : ` Nobody looked at: ${unseen.join(", ")}.`;
+  const left = unseen.length === 0 ? "" : ` Not checked: ${unseen.join(", ")}.`;
   const outcome =
     differences.length === 0
-      ? `it says what was seen of ${backends}.${left}`
-      : `it does not say what was seen:\n${differences.map((line) => `  ${line}\n`).join("")}` +
-        "If that is how it should be, write it with: npm run backend-table -- --write";
+      ? `it matches the results of ${backends}.${left}`
+      : `it differs from the results:\n${differences.map((line) => `  ${line}\n`).join("")}` +
+        "If the results are as intended, update the table with: npm run backend-table -- --write";
   process.stdout.write(`\n== The table of docs/reference/backends.md: ${outcome}\n`);
   return differences;
 }

@@ -6,7 +6,7 @@ import { SERVERS_FOLDER } from "./test-server.ts";
 /** Builds a program of a Go module, pinned, into the folder of servers. */
 export async function installGoProgram(module: string, program: string, signal: AbortSignal): Promise<void> {
   const go = findGo(process.env["PATH"] ?? "");
-  if (go === undefined) throw new Error(`No Go here to build ${module}.`);
+  if (go === undefined) throw new Error(`There is no Go to build ${module} with.`);
   await mkdir(SERVERS_FOLDER, { recursive: true });
   const scratch = await mkdtemp(join(SERVERS_FOLDER, "building-"));
   try {
