@@ -211,6 +211,7 @@ const SAVED: readonly Row[] = [
   },
   {
     name: "timeline",
+    aliases: ["history"],
     summary: "Show the history of a sandbox.",
     load: async () => (await import("./commands/timeline.ts")).timelineCommand,
   },

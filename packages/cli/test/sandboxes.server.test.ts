@@ -120,12 +120,17 @@ test("checkpoint, attach and wait work", async () => {
   const web = await cli.id(["create", "--name", "web"]);
   expect(await cli(["wait", "web"])).toEqual({ code: 0, out: "running\n", err: "" });
   expect(await cli.id(["checkpoint", "web"])).toBe(web);
-  expect((await cli(["wait", "web", "--for", "stored"])).out).toBe("stored\n");
+  expect((await cli(["wait", "web", "--for", "paused"])).out).toBe("paused\n");
+  expect((await cli(["ls"])).out).toMatch(/ web +paused /);
+  expect((await cli(["get", "web"])).out).toMatch(/^state +paused$/m);
+  for (const word of ["paused", "stored"]) {
+    expect(await cli.json(["ls", "--state", word])).toMatchObject({ items: [{ id: web, state: "stored" }] });
+  }
   const waiting = cli(["wait", "web", "--for", "running", "--timeout", "30s"]);
   const woken = await cli(["attach", "web"]);
   expect(woken).toMatchObject({ code: 0, out: `${web}\n` });
   expect((await waiting).out).toBe("running\n");
-  expect((await cli(["wait", "web", "--for", "stored", "--timeout", "1s"])).code).toBe(11);
+  expect((await cli(["wait", "web", "--for", "paused", "--timeout", "1s"])).code).toBe(11);
   const destroyed = cli(["wait", "web", "--for", "destroyed", "--timeout", "30s"]);
   const removed = await cli(["rm", "web"]);
   expect(removed).toMatchObject({ code: 0, out: `${web}\n`, err: expect.stringMatching(/^[\d.]+ (KiB|B) freed\.\n$/) });

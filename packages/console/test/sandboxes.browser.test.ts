@@ -39,7 +39,7 @@ test("changes of sandboxes are shown live; search, filters and order are in the 
   await row("web").getByText("running").waitFor();
   await row("batch").getByText("running").waitFor();
   await web.checkpoint();
-  await row("web").getByText("stored").waitFor();
+  await row("web").getByText("paused").waitFor();
   await screenshot("sandboxes");
 
   await page.getByLabel("Filter by label").selectOption("team=ml");
@@ -89,7 +89,7 @@ test("selected sandboxes are paused, resumed and deleted together, and failures 
   await dialog.getByRole("button", { name: "Pause 3" }).click();
   await dialog.getByText("3 of 3 done").waitFor();
   await dialog.getByRole("button", { name: "Close" }).last().click();
-  await expect.poll(() => page.getByText("stored", { exact: true }).count()).toBeGreaterThanOrEqual(3);
+  await expect.poll(() => page.getByText("paused", { exact: true }).count()).toBeGreaterThanOrEqual(3);
 
   await page.getByLabel("Select all 4 listed").check();
   await page.getByRole("toolbar").getByRole("button", { name: "Delete", exact: true }).click();
@@ -115,8 +115,10 @@ test("the palette finds sandboxes and offers their actions; shortcuts do not dis
   await page.getByRole("option", { name: /target-of-search/ }).waitFor();
   await page.keyboard.press("Enter");
   await page.waitForURL(`**/sandboxes/${target.id}`);
+  await page.getByRole("heading", { name: "target-of-search" }).waitFor();
   await page.getByRole("button", { name: /Command palette/ }).click();
   await page.getByRole("combobox", { name: "Search pages and actions" }).fill("pause");
+  await page.getByRole("option", { name: "Pause target-of-search", selected: true }).waitFor();
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await target.refresh()).state).toBe("stored");
 

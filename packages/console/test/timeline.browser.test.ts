@@ -40,7 +40,7 @@ test("events of a sandbox are drawn live, and their details can be shown", async
   await web.checkpoint();
   await page.getByText("2 found").waitFor();
   await page.getByLabel("Show", { exact: true }).selectOption({ label: "States" });
-  await list.getByText("State: stored").waitFor();
+  await list.getByText("State: paused").waitFor();
   await list.getByText("State: saving").waitFor();
 });
 

@@ -3,7 +3,7 @@ import type { DamagedSandbox } from "@sandboxer/protocol";
 import { allItems } from "../api/pages.ts";
 import { defineCommand } from "../define-command.ts";
 import { integer, several } from "../options/parse.ts";
-import { SANDBOX_STATES } from "../options/states.ts";
+import { sandboxStateOption } from "../options/states.ts";
 import { defined } from "../options/sandbox.ts";
 import { painter } from "../output/colour.ts";
 import { formatSandboxes } from "../output/sandboxes.ts";
@@ -16,7 +16,7 @@ export const lsCommand = defineCommand({
   ],
   options: (command) =>
     command
-      .addOption(new Option("-s, --state <STATE>", "only in this state").choices(SANDBOX_STATES))
+      .addOption(sandboxStateOption("-s, --state <STATE>", "only in this state"))
       .option("-b, --backend <BACKEND>", "only on this backend")
       .option("-n, --name <NAME>", "only with this name")
       .option("-k, --key <KEY>", "only with this key")

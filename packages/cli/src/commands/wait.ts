@@ -3,9 +3,10 @@ import { Option } from "commander";
 import type { Transport } from "@sandboxer/client/transport";
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
+import { stateWord } from "@sandboxer/protocol/state-word";
 import { defineCommand } from "../define-command.ts";
 import { durationMs } from "../options/parse.ts";
-import { SANDBOX_STATES } from "../options/states.ts";
+import { sandboxStateOption } from "../options/states.ts";
 import type { Run } from "../run.ts";
 import { sandboxId } from "../targets/sandbox.ts";
 import { waitForOperation } from "../api/wait-for-operation.ts";
@@ -17,14 +18,14 @@ export const waitCommand = defineCommand({
   arguments: "[sandbox]",
   examples: [
     "sandboxer wait web",
-    "sandboxer wait web --for stored --timeout 5m",
+    "sandboxer wait web --for paused --timeout 5m",
     "sandboxer wait --operation 3f2a9c01-0000-4000-8000-000000000000",
   ],
   details:
     "Exits with 0 when the state is reached, with 11 after the timeout, and with the error code of a failed operation.",
   options: (command) =>
     command
-      .addOption(new Option("-f, --for <STATE>", "state to wait for").choices(SANDBOX_STATES).default("running"))
+      .addOption(sandboxStateOption("-f, --for <STATE>", "state to wait for").default("running"))
       .option("-o, --operation <ID>", "wait for this operation to end instead")
       .addOption(
         new Option("-t, --timeout <DURATION>", "give up after this long (default: never)").argParser(durationMs),
@@ -57,10 +58,10 @@ async function sandboxState(run: Run, id: string, deadlineMs: number | undefined
   const wanted = run.text("for") ?? "running";
   for (;;) {
     const record = await lookAt(await run.client(), id, wanted);
-    if (record.state === wanted) return run.print(record, ({ state }) => `${state}\n`);
+    if (record.state === wanted) return run.print(record, ({ state }) => `${stateWord(state)}\n`);
     if (record.state === "destroyed") throw new SandboxerError("sandbox_destroyed", `Sandbox ${id} was deleted.`);
     if (deadlineMs !== undefined && performance.now() >= deadlineMs) {
-      throw new SandboxerError("timeout", `Sandbox ${id} is ${record.state}, not ${wanted}.`, {
+      throw new SandboxerError("timeout", `Sandbox ${id} is ${stateWord(record.state)}, not ${stateWord(wanted)}.`, {
         hint: "Wait longer with --timeout, or see what happened with `sandboxer timeline`.",
       });
     }

@@ -1,7 +1,9 @@
+import { Option } from "commander";
 import type { SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
+import { stateOfWord, stateWord } from "@sandboxer/protocol/state-word";
 
 /** The states of the protocol, without its schemas; the compiler compares them. */
-export const SANDBOX_STATES = Object.keys({
+const SANDBOX_STATES = Object.keys({
   creating: true,
   restoring: true,
   running: true,
@@ -11,6 +13,14 @@ export const SANDBOX_STATES = Object.keys({
   unreachable: true,
   destroyed: true,
 } satisfies Record<SandboxRecord["state"], true>);
+
+/** Its value is a state of the protocol. */
+export function sandboxStateOption(flags: string, description: string): Option {
+  const words = SANDBOX_STATES.map(stateWord);
+  const option = new Option(flags, description).choices(words);
+  const check = option.parseArg;
+  return option.argParser((word: string, previous: string) => stateOfWord(check?.(stateWord(word), previous) ?? word));
+}
 
 export const SNAPSHOT_STATES = Object.keys({ ready: true, damaged: true, missing: true } satisfies Record<
   SnapshotInfo["state"],

@@ -14,7 +14,7 @@ const STATE_COLOURS: Readonly<Record<string, Colour>> = {
   running: "green",
   ready: "green",
   done: "green",
-  stored: "blue",
+  paused: "blue",
   failed: "red",
   damaged: "red",
   missing: "red",

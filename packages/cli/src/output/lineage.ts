@@ -1,4 +1,5 @@
 import type { SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
+import { stateWord } from "@sandboxer/protocol/state-word";
 import { formatBytes } from "./bytes.ts";
 import { type Paint, paintState } from "./colour.ts";
 import { shortId } from "./sandboxes.ts";
@@ -73,7 +74,7 @@ function sorted(nodes: readonly Node[]): Node[] {
 
 function sandboxLine({ id, name, state, created_at }: SandboxRecord, paint: Paint): string {
   const shown = name === null ? shortId(id) : `${visible(name)} (${shortId(id)})`;
-  return `${paint(shown, "bold")} ${paintState(paint, state)}, ${formatAge(created_at)}`;
+  return `${paint(shown, "bold")} ${paintState(paint, stateWord(state))}, ${formatAge(created_at)}`;
 }
 
 function snapshotLine(snapshot: SnapshotInfo, paint: Paint): string {

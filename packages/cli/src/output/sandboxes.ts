@@ -1,6 +1,7 @@
 import type { DamagedSandbox, SandboxRecord } from "@sandboxer/protocol";
 import { formatKeep } from "@sandboxer/protocol/keep-text";
 import { networkText } from "@sandboxer/protocol/network-text";
+import { stateWord } from "@sandboxer/protocol/state-word";
 import { formatBytes } from "./bytes.ts";
 import { encryptionText } from "./encryption.ts";
 import { type Paint, paintState } from "./colour.ts";
@@ -25,7 +26,7 @@ export function formatSandboxes(
   const rows = sandboxes.map((sandbox) => [
     shortId(sandbox.id),
     visible(sandbox.name ?? "-"),
-    paintState(paint, sandbox.state) + notes(sandbox),
+    paintState(paint, stateWord(sandbox.state)) + notes(sandbox),
     sandbox.backend,
     formatAge(sandbox.created_at),
     formatAge(sandbox.expires_at) || "-",
@@ -40,7 +41,7 @@ export function formatSandbox(sandbox: SandboxRecord): string {
   return formatFields({
     id: sandbox.id,
     name: sandbox.name,
-    state: sandbox.state + notes(sandbox),
+    state: stateWord(sandbox.state) + notes(sandbox),
     backend: sandbox.backend,
     profile: sandbox.profile,
     image: sandbox.image,

@@ -15,7 +15,7 @@ test("commands, subcommands, options and their values are completed", async () =
   expect(await complete(cli, "sandboxer sna")).toEqual(["snapshot", "snapshots"]);
   expect(await complete(cli, "sandboxer snapshots ")).toEqual(["diff", "get", "list", "name", "pin", "rm", "unpin"]);
   expect(await complete(cli, "sandboxer create --na")).toEqual(["--name"]);
-  expect(await complete(cli, "sandboxer ls --state st")).toEqual(["stored"]);
+  expect(await complete(cli, "sandboxer ls --state pa")).toEqual(["paused"]);
   expect(await complete(cli, "sandboxer completion ")).toEqual(["bash", "fish", "zsh"]);
   expect(await complete(cli, "sandboxer nosuch ")).toEqual([]);
 });

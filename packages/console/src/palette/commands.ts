@@ -1,3 +1,4 @@
+import { stateWord } from "@sandboxer/protocol/state-word";
 import { offersFor } from "../actions/offered.ts";
 import { sandboxTitle } from "../format/names.ts";
 import { sandboxes } from "../live/sandboxes.ts";
@@ -61,7 +62,7 @@ function jumps(): readonly Command[] {
   return [...sandboxes.value.values()].map((record) => ({
     id: `sandbox ${record.id}`,
     text: sandboxTitle(record),
-    more: `${record.id} ${record.key ?? ""} ${record.state}`,
+    more: `${record.id} ${record.key ?? ""} ${stateWord(record.state)}`,
     group: "Sandboxes",
     run: () => navigate(sandboxPath(record.id)),
   }));

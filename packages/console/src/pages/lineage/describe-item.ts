@@ -1,3 +1,4 @@
+import { stateWord } from "@sandboxer/protocol/state-word";
 import { sandboxBadges, snapshotBadges, type Badge } from "../../format/badges.ts";
 import { formatBytes } from "../../format/bytes.ts";
 import { formatSeconds } from "../../format/duration.ts";
@@ -19,7 +20,7 @@ export function itemFacts(item: LineageItem, nowMs: number): string {
 }
 
 export function itemState(item: LineageItem): string {
-  return item.kind === "sandbox" && item.record.frozen ? "frozen" : item.record.state;
+  return item.kind === "sandbox" && item.record.frozen ? "frozen" : stateWord(item.record.state);
 }
 
 /** Badges of its saved state. */

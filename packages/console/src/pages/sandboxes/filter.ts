@@ -1,4 +1,5 @@
 import type { SandboxRecord } from "@sandboxer/client";
+import { stateWord } from "@sandboxer/protocol/state-word";
 import { sandboxBadges, type Badge } from "../../format/badges.ts";
 import { damagedSandboxes } from "../../live/damage.ts";
 
@@ -25,7 +26,7 @@ export function isFiltered(filter: Filter): boolean {
 
 /** All words must occur in its names. */
 export function matches(record: SandboxRecord, { text, state, backend, label, badge }: Filter): boolean {
-  if (state !== "" && shownState(record) !== state) return false;
+  if (state !== "" && shownState(record) !== stateWord(state)) return false;
   if (backend !== "" && record.backend !== backend) return false;
   if (label !== "" && !hasLabel(record, label)) return false;
   if (badge !== "" && !badgeTexts(record).includes(badge)) return false;
@@ -37,7 +38,7 @@ export function matches(record: SandboxRecord, { text, state, backend, label, ba
 
 /** A frozen sandbox runs, but frozen is what matters. */
 export function shownState({ state, frozen }: Pick<SandboxRecord, "state" | "frozen">): string {
-  return frozen ? "frozen" : state;
+  return frozen ? "frozen" : stateWord(state);
 }
 
 /** All values with their counts, most frequent first. */

@@ -1,3 +1,4 @@
+import { stateWord } from "@sandboxer/protocol/state-word";
 import type { JSX } from "preact";
 import { formatMilliseconds } from "../../../format/duration.ts";
 import type { Band } from "./bands.ts";
@@ -21,14 +22,15 @@ export function BandBox({
   const right = Math.min(width, place(band.endMs, range, width));
   if (right <= 0 || left >= width) return null;
   const length = Math.max(2, right - left);
-  const name = band.state.startsWith("at ") ? "elsewhere" : band.state;
-  const text = `${band.state}, ${formatMilliseconds(band.endMs - band.startMs)}`;
+  const state = stateWord(band.state);
+  const name = state.startsWith("at ") ? "elsewhere" : state;
+  const text = `${state}, ${formatMilliseconds(band.endMs - band.startMs)}`;
   return (
     <g class={`timeline-band timeline-band-${name}`}>
       <title>{`${text}${band.now ? " so far" : ""}`}</title>
       <rect x={left} y={top} width={length} height={BAND_HEIGHT} />
       <text x={left + 6} y={top + 17}>
-        {[text, band.state, name].find((words) => words.length * 7.5 + 12 <= length) ?? ""}
+        {[text, state, name].find((words) => words.length * 7.5 + 12 <= length) ?? ""}
       </text>
     </g>
   );

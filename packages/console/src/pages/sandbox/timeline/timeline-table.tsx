@@ -1,3 +1,4 @@
+import { stateWord } from "@sandboxer/protocol/state-word";
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import { formatMilliseconds } from "../../../format/duration.ts";
@@ -131,7 +132,7 @@ function linesOf(bands: readonly Band[], marks: readonly Mark[]): readonly Line[
   const states = bands.map(({ state, startMs, endMs, now }): Line => ({
     id: `state:${state}:${startMs}`,
     kind: "state",
-    title: `State: ${state}`,
+    title: `State: ${stateWord(state)}`,
     outcome: "",
     failed: false,
     startMs,
