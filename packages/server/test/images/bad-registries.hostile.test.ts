@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { type FileHandle, open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 import type { ImageLibrary } from "../../src/images/image-library.ts";
 import { answerRange, FakeRegistry } from "./support/fake-registry.ts";
@@ -18,6 +19,19 @@ async function expectRefused(library: ImageLibrary, name: string, why: string | 
   await expect(library.use(name)).rejects.toThrow(why);
   expect(await library.list()).toEqual([]);
 }
+
+/** Answers at most 100,000 bytes of a layer, and cuts the connection. */
+const answerPart: FakeRegistry["answerBlob"] = (request, response, bytes) => {
+  if (bytes.length < 10_000) return answerRange(request, response, bytes);
+  const start = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? "")?.[1] ?? 0);
+  const range = { "content-range": `bytes ${start}-${bytes.length - 1}/${bytes.length}` };
+  response.writeHead(start === 0 ? 200 : 206, {
+    "content-length": bytes.length - start,
+    ...(start === 0 ? {} : range),
+  });
+  response.write(bytes.subarray(start, start + 100_000), () => setImmediate(() => response.destroy()));
+  return undefined;
+};
 
 describe("a registry that lies", () => {
   it("about the digest of a manifest is refused", async () => {
@@ -190,17 +204,7 @@ describe("a registry that misbehaves", () => {
     const registry = await FakeRegistry.start();
     const image = await anImage();
     const name = registry.push(image);
-    registry.answerBlob = (request, response, bytes) => {
-      if (bytes.length < 10_000) return answerRange(request, response, bytes);
-      const start = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? "")?.[1] ?? 0);
-      const range = { "content-range": `bytes ${start}-${bytes.length - 1}/${bytes.length}` };
-      response.writeHead(start === 0 ? 200 : 206, {
-        "content-length": bytes.length - start,
-        ...(start === 0 ? {} : range),
-      });
-      response.write(bytes.subarray(start, start + 100_000), () => setImmediate(() => response.destroy()));
-      return undefined;
-    };
+    registry.answerBlob = answerPart;
     const { path } = await (await openLibrary(registry)).use(name);
     expect(
       createHash("sha256")
@@ -208,6 +212,22 @@ describe("a registry that misbehaves", () => {
         .digest("hex"),
     ).toBe(createHash("sha256").update(CONTENT).digest("hex"));
     expect(registry.requests.some((line) => /bytes=[1-9]/.test(line))).toBe(true);
+  });
+
+  it("and cuts every connection still serves the image where the disk is slow", async () => {
+    await using file = await open(join(await temporaryFolder(), "file"), "w");
+    const files = Object.getPrototypeOf(file) as FileHandle;
+    const { truncate } = files;
+    const slow = vi.spyOn(files, "truncate").mockImplementation(async function (this: FileHandle, length) {
+      await delay(50);
+      return truncate.call(this, length);
+    });
+    onTestFinished(() => slow.mockRestore());
+    const registry = await FakeRegistry.start();
+    const image = await anImage();
+    registry.answerBlob = answerPart;
+    const { path } = await (await openLibrary(registry)).use(registry.push(image));
+    expect(await readFile(join(path, "data"))).toEqual(CONTENT);
   });
 
   it("and cuts connections at once fails, and a later pull continues with the received part", async () => {

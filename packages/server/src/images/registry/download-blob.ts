@@ -58,8 +58,8 @@ async function fill(client: RegistryClient, download: BlobDownload, file: FileHa
     try {
       const answer = await client.blob(reference, blob.digest, present, signal);
       if (answer.status !== 206 || !continuesAt(answer, present)) {
-        // It starts at the beginning, or nowhere.
-        await file.truncate(0);
+        // It starts at the beginning, or nowhere. While this waits for the disk, a cut would drop what has arrived.
+        if (present > 0) await file.truncate(0);
         present = 0;
         hash = createHash("sha256");
         if (answer.status !== 200) {

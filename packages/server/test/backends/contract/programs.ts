@@ -94,7 +94,7 @@ export const delay = (ms: number): Promise<void> => new Promise((resolve) => set
 
 /** Polls until it holds. The deadline is for broken code, not for slow machines. */
 export async function eventually(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadlineMs = performance.now() + 60_000;
+  const deadlineMs = performance.now() + 150_000;
   while (!(await holds())) {
     if (performance.now() > deadlineMs) throw new Error(`Never came: ${what}`);
     await delay(20);
