@@ -5,6 +5,7 @@ import type { ProcessContext } from "../room-contexts.ts";
 import { tellEndOf, type StartedExecution } from "../observing/events/execution-events.ts";
 import { INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode, removeCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { checkNotFrozen } from "../ownership/freeze.ts";
 import { checkUser } from "./check-user.ts";
 import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";
@@ -47,6 +48,7 @@ export function startProcess(
   // A save must see the process either started or not at all.
   return sandbox.queue.run(async () => {
     sandbox.checkRunning();
+    checkNotFrozen(context, sandbox);
     if (request.pty !== undefined && !context.backend(sandbox.facts.backend).capabilities.pty) {
       throw new SandboxerError("not_supported", `The backend ${sandbox.facts.backend} does not support terminals.`);
     }
@@ -72,6 +74,7 @@ export function startExecution(
 ): Promise<ManagedProcess> {
   return sandbox.queue.run(async () => {
     sandbox.checkRunning();
+    checkNotFrozen(context, sandbox);
     const { execution } = sandbox.processes;
     // An execution that another server started, and whose output no client requested here, is not the current one.
     if (execution?.running === true && !execution.startedHere && !execution.followed) execution.detach();
