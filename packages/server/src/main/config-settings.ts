@@ -62,6 +62,11 @@ export const SETTINGS = {
     "SANDBOXER_ADVERTISE_URL",
     "URL at which other servers of the store reach this one (default: its listening address, unless it is all addresses)",
   ),
+  serverLabels: setting(
+    "--server-labels <LIST>",
+    "SANDBOXER_SERVER_LABELS",
+    "facts about this server that sandboxes can require or prefer: zone=eu-1,pool=gpu (default none)",
+  ),
   backend: setting("--backend <NAME>", "SANDBOXER_SANDBOX_BACKEND", "default backend of sandboxes (default gvisor)", {
     ownEnvironment: "SANDBOXER_BACKEND",
     otherFlag: "--sandbox-backend <NAME>",

@@ -92,6 +92,7 @@ export async function openDurability(
     ttlMs: saves ? config.leaseTtlMs : REGISTRY_TTL_MS,
     ...(saves ? {} : { settings: REGISTRY_LEASE }),
     url: url ?? null,
+    advert: { labels: config.serverLabels },
     ring: ringOver(peerSecret, log, peerCa),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a lease renewal or read"),

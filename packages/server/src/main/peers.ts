@@ -4,6 +4,7 @@ import { ERRORS, errorBodySchema, parseObject, SandboxerError, type ErrorCode } 
 import { z } from "zod";
 import { INSTANCE, offerOf, PEER_HEADER, type PeerSecret, ringOf } from "../gateway/access/peer-secret.ts";
 import { type PassedRequest, requestOtherServer } from "../gateway/relay/other-server-request.ts";
+import { NOT_AGAIN } from "../gateway/relay/relay-headers.ts";
 import { readText } from "../gateway/relay/read-text.ts";
 import type { Peers } from "../manager/ownership/peers.ts";
 
@@ -30,6 +31,7 @@ const conditionSchema = z.object({
       cpus: z.number().nonnegative().nullable(),
     })
     .optional(),
+  has_image: z.boolean().optional(),
 });
 
 /** The authorities that certificates of other servers must come from, in PEM; undefined: Node's, or plain HTTP. */
@@ -42,7 +44,8 @@ export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
       const answer = await ask(url, peerCa, {
         method: "POST",
         path: `/v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`,
-        headers: authorization === undefined ? {} : { authorization },
+        // A handoff is to that server and no other one.
+        headers: { ...NOT_AGAIN, ...(authorization === undefined ? {} : { authorization }) },
         limitMs: RESUME_MS,
       }).catch((error: unknown) => {
         throw new SandboxerError("server_unreachable", `The server ${url} cannot be reached.`, { cause: error });
@@ -62,12 +65,12 @@ export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
       if (answer.statusCode !== 202) throw await refusalOf(url, answer);
       answer.destroy();
     },
-    async condition(url) {
+    async condition(url, image) {
       try {
         const headers = { [PEER_HEADER]: secret.proofOf(INSTANCE) };
         const answer = await ask(url, peerCa, {
           method: "GET",
-          path: "/internal/instance",
+          path: `/internal/instance${image === undefined ? "" : `?${new URLSearchParams({ image }).toString()}`}`,
           headers,
           limitMs: CONDITION_MS,
         });
