@@ -36,6 +36,7 @@ import { secureServer, type SecureServerOptions } from "../../../packages/server
 import { WebSocketGateway } from "../../../packages/server/src/gateway/websocket/upgrade.ts";
 import type { ImageLibrary } from "../../../packages/server/src/images/image-library.ts";
 import { Instances } from "../../../packages/server/src/lease/instances.ts";
+import type { PeerTls } from "../../../packages/server/src/manager/ownership/peers.ts";
 import { KeyClaims } from "../../../packages/server/src/lease/key-claims.ts";
 import { Ownership } from "../../../packages/server/src/lease/ownership.ts";
 import type { DurableStore } from "../../../packages/server/src/manager/durable-store.ts";
@@ -82,7 +83,7 @@ export interface TestServerOptions {
   readonly bodyTimeoutMs?: number;
   /** Serves HTTPS; its clients must know the certificate. */
   readonly tls?: SecureServerOptions;
-  readonly peerCa?: () => string | undefined;
+  readonly peerTls?: () => PeerTls | undefined;
   readonly previewDomain?: string;
   readonly maxPreviews?: number;
   readonly maxWakes?: number;
@@ -292,8 +293,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     durable: durability.durable,
     url: httpUrl,
     labels: options.labels,
-    peers: httpPeers(durability.peerSecret, options.peerCa),
-    ...(options.peerCa === undefined ? {} : { peerCa: options.peerCa }),
+    peers: httpPeers(durability.peerSecret, options.peerTls),
+    ...(options.peerTls === undefined ? {} : { peerTls: options.peerTls }),
     clock: systemClock,
     observer: {
       operation: (record) => {
@@ -397,7 +398,7 @@ async function openDurability(
     clock: systemClock,
     ttlMs: options.leaseTtlMs ?? 15_000,
     url,
-    ...(options.ring === false ? {} : { ring: ringOver(peerSecret, pino({ level: "silent" })) }),
+    ...(options.ring === false ? {} : { ring: ringOver(peerSecret, pino({ level: "silent" }), options.peerTls) }),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
     onError: () => {},
     advert: { labels: options.labels, machines: machinesOf(backends) },

@@ -25,6 +25,7 @@ export const configSchema = z.object({
   tlsCert: path().optional(),
   tlsKey: path().optional(),
   peerCa: path().optional(),
+  requirePeerCert: yesOrNo(),
   advertiseUrl: httpUrl("http://10.0.0.7:8080")
     .transform((text) => text.replace(/\/+$/, ""))
     .optional(),

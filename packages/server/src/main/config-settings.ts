@@ -23,6 +23,11 @@ export const SETTINGS = {
     "call other servers over HTTPS only, with certificates of these authorities in PEM (default: HTTP, or HTTPS with Node's authorities)",
     { path: true },
   ),
+  requirePeerCert: setting(
+    "--require-peer-cert",
+    "SANDBOXER_REQUIRE_PEER_CERT",
+    "accept calls of other servers only with a certificate of --peer-ca (default off)",
+  ),
   store: setting(
     "--store <URL>",
     "CHECKPOINT_AND_RESTORE_PATH",

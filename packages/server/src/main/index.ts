@@ -176,7 +176,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     };
     // The registry belongs to this machine: whatever the address, this server is reachable there.
     const reachedAt = config.store === undefined ? (advertised ?? url) : advertised;
-    const durability = await openDurability(config, secrets, reachedAt, log, { onFenced, peerCa: tls.peerCa });
+    const durability = await openDurability(config, secrets, reachedAt, log, { onFenced, peerTls: tls.peerTls });
     parts.durability = durability;
     const { instances } = durability;
     if (config.store !== undefined) {
@@ -220,8 +220,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       durable: durability.durable,
       labels: config.serverLabels,
       ...(advertised === undefined ? {} : { url: advertised }),
-      peers: httpPeers(durability.peerSecret, tls.peerCa),
-      peerCa: tls.peerCa,
+      peers: httpPeers(durability.peerSecret, tls.peerTls),
+      peerTls: tls.peerTls,
       clock: systemClock,
       observer: createObserver(log, () => metrics),
       workDirectory,

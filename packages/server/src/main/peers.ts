@@ -6,7 +6,7 @@ import { INSTANCE, offerOf, PEER_HEADER, type PeerSecret, ringOf } from "../gate
 import { type PassedRequest, requestOtherServer } from "../gateway/relay/other-server-request.ts";
 import { NOT_AGAIN } from "../gateway/relay/relay-headers.ts";
 import { readText } from "../gateway/relay/read-text.ts";
-import type { Peers } from "../manager/ownership/peers.ts";
+import type { Peers, PeerTls } from "../manager/ownership/peers.ts";
 
 /** Longer than any handoff: the other server gives up by itself. */
 const RESUME_MS = 10 * 60_000;
@@ -34,14 +34,14 @@ const conditionSchema = z.object({
   has_image: z.boolean().optional(),
 });
 
-/** The authorities that certificates of other servers must come from, in PEM; undefined: Node's, or plain HTTP. */
-type PeerCa = () => string | undefined;
+/** Undefined: Node's authorities, or plain HTTP. */
+type OwnTls = () => PeerTls | undefined;
 
 /** Calls other servers of the same store over HTTP, with the caller's own key. */
-export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
+export function httpPeers(secret: PeerSecret, peerTls?: OwnTls): Peers {
   return {
     async resume(url, sandboxId, { authorization }) {
-      const answer = await ask(url, peerCa, {
+      const answer = await ask(url, peerTls, {
         method: "POST",
         path: `/v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`,
         // A handoff is to that server and no other one.
@@ -56,7 +56,7 @@ export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
     async offer(url, left) {
       const { sandboxId, epoch, from, reason } = left;
       const query = new URLSearchParams({ epoch: String(epoch), from, reason });
-      const answer = await ask(url, peerCa, {
+      const answer = await ask(url, peerTls, {
         method: "POST",
         path: `/internal/offers/${encodeURIComponent(sandboxId)}?${query.toString()}`,
         headers: { [PEER_HEADER]: secret.proofOf(offerOf(left)) },
@@ -68,7 +68,7 @@ export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
     async condition(url, image) {
       try {
         const headers = { [PEER_HEADER]: secret.proofOf(INSTANCE) };
-        const answer = await ask(url, peerCa, {
+        const answer = await ask(url, peerTls, {
           method: "GET",
           path: `/internal/instance${image === undefined ? "" : `?${new URLSearchParams({ image }).toString()}`}`,
           headers,
@@ -90,10 +90,10 @@ interface Question extends PassedRequest {
 /** Nothing is sent before the other server has shown its certificate, if there must be one. */
 async function ask(
   url: string,
-  peerCa: PeerCa | undefined,
+  peerTls: OwnTls | undefined,
   { limitMs, ...passed }: Question,
 ): Promise<IncomingMessage> {
-  const { request, answer } = requestOtherServer({ instanceId: "", url, ca: peerCa?.() }, passed);
+  const { request, answer } = requestOtherServer({ instanceId: "", url, tls: peerTls?.() }, passed);
   const timer = setTimeout(() => request.destroy(new Error("no answer in time")), limitMs);
   request.once("close", () => clearTimeout(timer));
   request.end();
@@ -126,13 +126,13 @@ const RING_MS = 2000;
 export function ringOver(
   secret: PeerSecret,
   log: Pick<Logger, "debug">,
-  peerCa?: PeerCa,
+  peerTls?: OwnTls,
 ): (url: string, sandboxId: string) => Promise<void> {
   return async (url, sandboxId) => {
     try {
       const path = `/internal/ring/${encodeURIComponent(sandboxId)}`;
       const headers = { [PEER_HEADER]: secret.proofOf(ringOf(sandboxId)) };
-      (await ask(url, peerCa, { method: "POST", path, headers, limitMs: RING_MS })).destroy();
+      (await ask(url, peerTls, { method: "POST", path, headers, limitMs: RING_MS })).destroy();
     } catch (error) {
       log.debug({ url, err: error }, "another server could not be notified");
     }

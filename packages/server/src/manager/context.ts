@@ -29,7 +29,7 @@ import { Timelines } from "./observing/events/timelines.ts";
 import { EventLog } from "./observing/events/event-log.ts";
 import { ExecutionEvents } from "./observing/events/execution-events.ts";
 import { RefusalLog } from "./network/refusal-log.ts";
-import type { Peers, Room } from "./ownership/peers.ts";
+import type { Peers, PeerTls, Room } from "./ownership/peers.ts";
 import { type Asking, checkFree, checkMaximum, freeResources, type ResourceLimits } from "./resource-limits.ts";
 import type { ScrubSettings } from "./observing/integrity/integrity-context.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
@@ -59,8 +59,8 @@ export interface ManagerOptions {
   readonly labels?: ServerLabels | undefined;
   /** The URL at which this server can be reached. */
   readonly url?: string;
-  /** The authorities that certificates of other servers must come from, in PEM; undefined: Node's, or plain HTTP. */
-  readonly peerCa?: () => string | undefined;
+  /** For calls to other servers; undefined: Node's authorities, or plain HTTP. */
+  readonly peerTls?: () => PeerTls | undefined;
   /** The other servers of the store; absent: none can be called. */
   readonly peers?: Peers;
   readonly clock: Clock;

@@ -91,7 +91,7 @@ function candidatesOf(
   const candidates = servers.flatMap((server): Candidate[] => {
     const { instanceId, url } = server;
     if (url === undefined || url === options.url || !fits(server, wanted)) return [];
-    return [{ instanceId, url, ca: options.peerCa?.(), rank: rankOf(server, wanted) }];
+    return [{ instanceId, url, tls: options.peerTls?.(), rank: rankOf(server, wanted) }];
   });
   return shuffled(candidates).toSorted((left, right) => right.rank - left.rank);
 }

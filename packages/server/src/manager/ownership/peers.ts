@@ -17,6 +17,15 @@ export interface Room {
   readonly cpus: number | null;
 }
 
+/** How servers of a store know each other over TLS. */
+export interface PeerTls {
+  /** The authorities that the other server's certificate must come from, in PEM. */
+  readonly ca: string;
+  /** This server's own certificate and key, for a server that asks for them. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
 /** The caller for whom another server is asked: it gets the same credentials as this one got. */
 export interface PeerCaller {
   readonly authorization: string | undefined;
