@@ -1,10 +1,12 @@
 import type { CallOptions } from "../support/call-options.ts";
+import type { MachineFacts, StateNeeds } from "./contract/machine.ts";
 import type { AcquireRequest, ForgetOptions, Resources } from "./contract/sandbox-request.ts";
 import type { SandboxHandle } from "./contract/sandbox-handle.ts";
 import type { SnapshotPayload, PreparedState } from "./contract/saved-state.ts";
 
 export type * from "./contract/sandbox-request.ts";
 export type * from "./contract/sandbox-handle.ts";
+export type * from "./contract/machine.ts";
 export type * from "./contract/network-guard.ts";
 export type * from "./contract/sandbox-process.ts";
 export type * from "./contract/sandbox-files.ts";
@@ -57,6 +59,12 @@ export interface SandboxBackend {
     snapshot: SnapshotPayload,
     options?: CallOptions,
   ): Promise<SandboxHandle>;
+
+  /** What a saved state of its own needs of a machine; absent: nothing that differs between machines. */
+  needsOf?(snapshot: Pick<SnapshotPayload, "kind" | "requirements">): StateNeeds;
+
+  /** What this machine offers to its saved states; absent: unknown. */
+  readonly machine?: MachineFacts | undefined;
 
   /**
    * Removes what a snapshot of this backend references outside its members; the members are already removed. Absent:

@@ -9,7 +9,7 @@ import type { Command } from "./core/messages.ts";
 import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
 import { LeaseRunner } from "./lease-runner.ts";
 import { KnownRecords } from "./known-records.ts";
-import { decodeRecord, instanceKey, type Known } from "./liveness-record.ts";
+import { type Advert, decodeRecord, instanceKey, type Known } from "./liveness-record.ts";
 import { failureAsError } from "./ownership-errors.ts";
 
 export interface InstancesOptions {
@@ -25,10 +25,12 @@ export interface InstancesOptions {
   /** Tells the instance at that address that one of its sandboxes is requested. An optimisation: it may fail. */
   readonly ring?: (url: string, sandboxId: string) => Promise<void>;
   readonly settings?: Partial<LeaseSettings>;
+  /** What it says about itself, so that others can choose it for a sandbox. */
+  readonly advert?: Advert | undefined;
 }
 
 /** A server process as its liveness record shows it. */
-export interface RegisteredServer {
+export interface RegisteredServer extends Advert {
   readonly instanceId: string;
   readonly url: string | undefined;
   readonly alive: boolean;
@@ -88,13 +90,13 @@ export class Instances {
   #lastTicket = 0;
 
   private constructor(options: InstancesOptions) {
-    const { store, clock, ttlMs, url, onError } = options;
+    const { store, clock, ttlMs, url, onError, advert } = options;
     this.store = store;
     this.#options = options;
     this.#runner = new LeaseRunner({
       store,
       clock,
-      settings: leaseSettings(ttlMs, url, options.settings),
+      settings: leaseSettings(ttlMs, url, { advert, ...options.settings }),
       onNotice: (notice) => this.#onNotice(notice),
       onError,
     });
@@ -140,6 +142,11 @@ export class Instances {
     return this.#runner.state.others.dead.has(instanceId);
   }
 
+  /** Replaces what this server says about itself. Others read it after its next renewal. */
+  advertise(advert: Advert): void {
+    this.#runner.tell({ kind: "advertise", advert });
+  }
+
   held(sandboxId: string): Head | undefined {
     return heldHead(this.#runner.state, sandboxId);
   }
@@ -164,8 +171,9 @@ export class Instances {
     const servers: RegisteredServer[] = [];
     for (const [instanceId, record] of await this.#records.look()) {
       const alive = record.dead !== true && !this.#runner.state.others.dead.has(instanceId);
-      const { url = null, knows = [] } = record.dead === true ? {} : record;
-      servers.push({ instanceId, url: url ?? undefined, alive, knows, here: instanceId === this.instanceId });
+      const { url = null, knows = [], labels, machines } = record.dead === true ? {} : record;
+      const here = instanceId === this.instanceId;
+      servers.push({ instanceId, url: url ?? undefined, alive, knows, here, labels, machines });
     }
     return servers;
   }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pageOf, pageQuerySchema, flagSchema } from "../common.ts";
+import { flagSchema, pageOf, pageQuerySchema, shownLabelsSchema } from "../common.ts";
 import { eventRecordSchema, OPERATION_KINDS, operationRecordSchema } from "../operation-record.ts";
 import { route } from "../route.ts";
 
@@ -22,6 +22,7 @@ export const instanceRecordSchema = z
     url: z.string().nullable(),
     here: z.boolean(),
     alive: z.boolean(),
+    labels: shownLabelsSchema.meta({ description: "Its operator's labels, for the affinity of sandboxes." }),
     /** It cannot renew its lease, so its sandboxes are frozen. Null: unknown. */
     frozen: z.boolean().nullable(),
     frozen_reason: z.string().nullable(),

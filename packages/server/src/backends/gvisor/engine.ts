@@ -15,6 +15,8 @@ export interface Engine {
 /** The engines of this machine besides the default one. */
 export interface EngineSupply {
   readonly facts: readonly EngineFacts[];
+  /** Whether it may fetch or build engines. */
+  readonly fetches: boolean;
   /** The engine that wrote an image, fetched if it must be; `image_incompatible` with the next step if there is none. */
   find(wanted: Omit<Engine, "path">, options: CallOptions): Promise<Engine>;
 }

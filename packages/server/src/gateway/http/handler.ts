@@ -46,8 +46,10 @@ export interface Call<R extends Route> {
   readonly lastEventId: string | undefined;
   /** The record of the whole call, for routes that have one. Passed on to the manager. */
   readonly options: VerbOptions;
-  /** The request as it came, if another server may carry it out for lack of room here. */
-  readonly placeable: { readonly message: IncomingMessage; readonly body: Buffer } | undefined;
+  /** The request as it came. */
+  readonly message: IncomingMessage;
+  /** Its body, if another server may carry the call out. */
+  readonly placeable: Buffer | undefined;
   /** Whether the client's `Accept` names this type. */
   readonly accepts: (contentType: string) => boolean;
 }
@@ -84,8 +86,8 @@ export interface Service extends SharedCallsHolder {
   /** Undefined without a configured store. */
   readonly placement:
     | {
-        /** The answer of a server that had room. Throws `error`, with which this one refused, if none has. */
-        elsewhere(call: Call<Route>, error: unknown): Promise<unknown>;
+        /** The answer of another server that took it; undefined: this one may, too. Throws why nobody takes it. */
+        elsewhere(name: RouteName, call: Call<Route>, refused: unknown): Promise<unknown>;
       }
     | undefined;
   /** The epoch of this server's ownership of a sandbox; undefined: it does not own it. */

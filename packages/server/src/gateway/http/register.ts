@@ -150,7 +150,8 @@ function isStream(body: z.ZodType | StreamOf): body is StreamOf {
 function readCall(name: RouteName, request: FastifyRequest, signal: AbortSignal): Call<Route> {
   const { raw: message, replayedBody: body } = request;
   return {
-    placeable: body !== undefined && isPlaceable(name, message) ? { message, body } : undefined,
+    message,
+    placeable: isPlaceable(name, message) ? body : undefined,
     params: request.params as never,
     query: request.query as never,
     body: request.body as never,

@@ -62,6 +62,10 @@ export class EngineLibrary {
     return [...this.#facts.values()];
   }
 
+  get fetches(): boolean {
+    return this.#options.fetch;
+  }
+
   /** Notes what else is installed, and fetches or builds the newest tested engine in the background if it is newer. */
   async open(current: Engine): Promise<void> {
     for (const { version, where } of await localEngines(this.#context, this.#stop.signal)) {

@@ -58,7 +58,11 @@ async function handOver(context: ManagerContext, { id: sandboxId, epoch, facts }
   // Another server would need the client's key; and the drain has disconnected the client.
   if (facts.about.encryption?.held_by === "client" || facts.flags.on_disconnect === "checkpoint") return;
   const left = { sandboxId, epoch, from: context.durable.ownership.instanceId, reason: "drain" } as const;
-  await context.reported("handoff of a drained sandbox", offerToPeers(context, left));
+  const offered = async (): Promise<void> => {
+    const head = await context.storedHead(sandboxId);
+    if (head !== undefined) await offerToPeers(context, left, head);
+  };
+  await context.reported("handoff of a drained sandbox", offered());
 }
 
 async function waitForStarting(context: ManagerContext, drain: Drain): Promise<void> {
