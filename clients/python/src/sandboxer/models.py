@@ -1007,6 +1007,9 @@ class Engine:
     version: str
     #: None if the engine was not tested on this machine yet.
     platform: str | None
+    #: How the server drives the engine's sandboxes: messages to their control sockets, or runsc commands. None if the
+    #: engine was not tested on this machine yet.
+    control: Literal["messages", "commands"] | None
     source: str
     #: default: new sandboxes use it. used: a checkpoint needed it. installed: nothing has needed it. ready: the default
     #: after a restart.

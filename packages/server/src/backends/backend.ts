@@ -106,6 +106,8 @@ export interface EngineFacts {
   readonly version: string;
   /** Undefined if it was not tested yet. */
   readonly platform: string | undefined;
+  /** Whether the server drives its sandboxes by messages or by commands. Undefined if it was not tested yet. */
+  readonly control: "messages" | "commands" | undefined;
   /** Where it was found, or how it was made. */
   readonly source: string;
   /**

@@ -61,6 +61,10 @@ const engineRecordSchema = z
   .object({
     version: z.string(),
     platform: z.string().nullable().meta({ description: "null if the engine was not tested on this machine yet." }),
+    control: z.enum(["messages", "commands"]).nullable().meta({
+      description:
+        "How the server drives the engine's sandboxes: messages to their control sockets, or runsc commands. null if the engine was not tested on this machine yet.",
+    }),
     source: z.string(),
     state: z.enum(["default", "used", "installed", "fetching", "ready", "failed"]).meta({
       description:

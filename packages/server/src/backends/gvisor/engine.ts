@@ -10,7 +10,12 @@ export interface Engine {
   readonly version: string;
   readonly sha256: string;
   readonly platform: Platform;
+  /** Absent: by commands. */
+  readonly control?: ControlWay;
 }
+
+/** How the server drives sandboxes of an engine; the self-test decides. See `control/engine-control.ts`. */
+export type ControlWay = "messages" | "commands";
 
 /** The engines of this machine besides the default one. */
 export interface EngineSupply {

@@ -126,7 +126,7 @@ export class GvisorBackend implements SandboxBackend {
     request: AcquireRequest,
     snapshot: SnapshotPayload,
     options: CallOptions = {},
-  ): Promise<SandboxHandle> {
+  ): Promise<GvisorSandbox> {
     if (snapshot.kind === "gvisor-checkpoint") {
       await this.#makeRoom(options);
       return this.#own(await this.#starter.restored(request, snapshot, options));
