@@ -50,7 +50,7 @@ export async function joinedCellLines(
   clearTimeout(timer);
   const rest = streamed(continued(joined, next, source), options);
   // Also if the client has gone before anything of the rest was read.
-  rest.body.once("close", () => void source.return(undefined));
+  rest.body.once("close", () => void source.return(undefined).catch(() => {}));
   return rest;
 }
 

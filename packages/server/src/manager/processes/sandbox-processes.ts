@@ -28,6 +28,7 @@ export class SandboxProcesses {
   #recalled: Promise<void> = Promise.resolve();
   /** Whether every process of the sandbox is known. Only this server starts any. */
   #isComplete = false;
+  #doubts = 0;
 
   /** Settles when commands and start times from a saved state are known, as far as they can be. Never rejects. */
   get recalled(): Promise<void> {
@@ -113,11 +114,11 @@ export class SandboxProcesses {
   /** Synchronizes with the sandbox: adds new processes and forgets missing ones. */
   async sync(handle: Pick<SandboxHandle, "processes">, hooksOf: HooksOf): Promise<void> {
     // A process that is started meanwhile may be missing in the response.
-    const before = [...this.#known.keys()];
+    const [before, doubts] = [[...this.#known.keys()], this.#doubts];
     const present = new Set(await handle.processes());
     for (const process of before) if (!present.has(process)) this.#known.delete(process);
     this.#takeAll(present, hooksOf);
-    this.#isComplete = true;
+    this.#isComplete = doubts === this.#doubts;
   }
 
   /** As `sync`, which costs a round trip to the sandbox, if a process may be unknown. */
@@ -127,6 +128,7 @@ export class SandboxProcesses {
 
   /** A start failed, and nobody knows whether the process exists. */
   doubt(): void {
+    this.#doubts += 1;
     this.#isComplete = false;
   }
 
