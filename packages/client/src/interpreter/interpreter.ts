@@ -62,11 +62,7 @@ export class Interpreter {
   }
 
   /** `joined`: nobody waits for the events before the end. */
-  async *#stream(
-    code: string,
-    options: RunCellOptions,
-    joined: boolean,
-  ): AsyncGenerator<CellEvent, void, undefined> {
+  async *#stream(code: string, options: RunCellOptions, joined: boolean): AsyncGenerator<CellEvent, void, undefined> {
     const { signal, epoch, env, timeout, onDisconnect } = options;
     const body = {
       code,
