@@ -26,8 +26,10 @@ export async function measureExec(lab: Lab): Promise<Comparison[]> {
     await process.release();
   };
   const firstOutput = async (language: "bash" | "python"): Promise<number> => {
-    session.start(language, CODE[language]);
-    const elapsedMs = await timed(() => session.firstOutput);
+    const elapsedMs = await timed(() => {
+      session.start(language, CODE[language]);
+      return session.firstOutput;
+    });
     await session.status("EXECUTION_DONE");
     return elapsedMs;
   };
