@@ -615,7 +615,7 @@ class CellResult:
     json: Any
     javascript: str | None
     table: CellResultTable | None
-    #: The data of a figure: `type` (line, scatter, bar, pie, superchart), `title`, `elements`.
+    #: The data of a figure: `type` (line, scatter, bar, pie, box_and_whisker, superchart), `title`, `elements`.
     chart: dict[str, Any] | None
     #: Other formats, by their media type.
     extra: dict[str, Any] | None

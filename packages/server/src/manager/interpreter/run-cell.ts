@@ -181,7 +181,7 @@ async function* follow(
   let position = from;
   /** The message of an interpreter that cannot start. */
   let tail = "";
-  for await (const chunk of interpreter.follow({ from, signal })) {
+  for await (const chunk of outputOf(interpreter, { from, signal })) {
     position = chunk.offset + chunk.data.length;
     tail = chunk.stream === "stderr" ? textOf(chunk.data) : tail;
     for (const { frame, offset } of reader.read(chunk)) {
@@ -210,6 +210,19 @@ async function* follow(
   interpreter.activity?.ended();
   if (executionCount === 0 && tail !== "") yield { event: "stderr", text: tail, offset: position };
   yield { event: "end", status: "died", executionCount, exit: interpreter.exit, offset: position };
+}
+
+/** To its end; also of an interpreter that is being killed, whose last output another reader has. */
+async function* outputOf(
+  interpreter: ManagedProcess,
+  options: { readonly from: number; readonly signal: AbortSignal },
+): AsyncGenerator<OutputChunk> {
+  try {
+    yield* interpreter.follow(options);
+  } catch (error) {
+    if (interpreter.activity?.isStopping !== true) throw error;
+    await interpreter.exited;
+  }
 }
 
 function textOf(data: Uint8Array): string {

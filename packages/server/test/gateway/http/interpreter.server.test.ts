@@ -170,6 +170,23 @@ describe.skipIf(!hasPython)("a code interpreter", () => {
     expect(after.body.error.hint).toContain("restart");
   });
 
+  test.each([
+    ["restarted", "POST", "/restart"],
+    ["deleted", "DELETE", ""],
+  ] as const)(
+    "a context that is %s during a cell ends the cell, and those that wait for it",
+    async (_, method, path) => {
+      const box = await notebook();
+      const { id } = (await box.call<ContextRecord>("POST", "/contexts")).body;
+      const running = cellLines(await box.open({ code: "import time\ntime.sleep(1000)", context_id: id }));
+      await next(running, "started");
+      const waiting = box.run("1", { context_id: id });
+      expect((await box.call(method, `/contexts/${id}${path}`)).status).toBeLessThan(300);
+      expect(await next(running, "end")).toMatchObject({ status: "died", signal: "SIGKILL" });
+      expect(await waiting).toMatchObject({ status: "died" });
+    },
+  );
+
   test("an endless cell is interrupted at its time limit", async () => {
     const box = await notebook();
     expect(await box.run("while True: pass", { timeout: 0.2 })).toMatchObject({
