@@ -1,12 +1,13 @@
 /**
  * `npm run bench:start`: how long `sandboxer serve` takes until it listens, for the clone's TypeScript and for the packages
- * as they are installed, in turns, each with a warm compile cache. `npm run bench:start -- 20` measures 20 rounds.
+ * as they are installed, in turns, each with a warm compile cache. `npm run bench:start -- 20 ../older` measures 20 rounds,
+ * and compares with an older clone, too, whose dependencies are installed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { loadavg, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { bootstrap } from "../scripts/bootstrap.mjs";
 import { packPackages } from "../scripts/packages/pack-packages.ts";
 import { ROOT } from "../scripts/packages/public-package.ts";
@@ -24,31 +25,39 @@ interface Start {
   readonly stderr: string;
 }
 
-const rounds = Number(process.argv[2] ?? 10);
+const [rounds = "10", older] = process.argv.slice(2);
 const folder = await mkdtemp(join(tmpdir(), "sandboxer-start-"));
 try {
   await bootstrap();
-  const clone = join(ROOT, "packages/cli/bin/sandboxer.mjs");
-  const installed = await install();
-  const sides = { clone, installed };
-  const measured: Record<keyof typeof sides, Start[]> = { clone: [], installed: [] };
-  for (let round = 0; round < WARM_UPS + rounds; round++)
-    for (const side of ["clone", "installed"] as const) {
-      const started = await start(sides[side], side);
-      if (round >= WARM_UPS) measured[side].push(started);
+  const sides = [
+    ...(older === undefined ? [] : [{ name: "older", bin: binOf(resolve(older)), measured: new Array<Start>() }]),
+    { name: "clone", bin: binOf(ROOT), measured: new Array<Start>() },
+    { name: "installed", bin: await install(), measured: new Array<Start>() },
+  ];
+  for (let round = 0; round < WARM_UPS + Number(rounds); round++)
+    for (const { bin, name, measured } of sides) {
+      const started = await start(bin, name);
+      if (round >= WARM_UPS) measured.push(started);
     }
-  const wall = (side: keyof typeof sides) => summarize(measured[side].map(({ wallMs }) => wallMs));
-  process.stdout.write(`medians of ${rounds} starts each\n`);
-  for (const side of ["clone", "installed"] as const) {
+  process.stdout.write(`medians of ${rounds} starts each; load average ${loadavg()[0]?.toFixed(1)}\n`);
+  const [base] = sides;
+  for (const { bin, name, measured } of sides) {
     const watch = ["--import", `data:text/javascript,${encodeURIComponent(WATCH)}`];
-    const files = (await start(sides[side], side, watch)).stderr.match(/^file:/gm)?.length ?? 0;
-    const cpu = summarize(measured[side].map(({ cpuMs }) => cpuMs)).median;
-    const times = `${wall(side).median.toFixed(0)} ms, ${cpu.toFixed(0)} ms of CPU`;
-    process.stdout.write(`${side.padEnd(10)} ${times}, ${files} files\n`);
+    const files = (await start(bin, name, watch)).stderr.match(/^file:/gm)?.length ?? 0;
+    const wall = summarize(measured.map(({ wallMs }) => wallMs));
+    const cpu = summarize(measured.map(({ cpuMs }) => cpuMs)).median;
+    const [ms, least, most] = [wall.median, wall.minimum, wall.maximum].map((value) => value.toFixed(0));
+    const ratio = ratiosOf(wall, summarize((base ?? { measured }).measured.map(({ wallMs }) => wallMs))).median;
+    process.stdout.write(
+      `${name.padEnd(10)} ${ms} ms (${least} to ${most}), ${cpu.toFixed(0)} ms of CPU, ${files} files, ratio ${ratio.toFixed(2)}\n`,
+    );
   }
-  process.stdout.write(`installed takes ${ratiosOf(wall("installed"), wall("clone")).median.toFixed(2)} of the time\n`);
 } finally {
   await rm(folder, { recursive: true, force: true });
+}
+
+function binOf(clone: string): string {
+  return join(clone, "packages/cli/bin/sandboxer.mjs");
 }
 
 /** The packed packages, where they find each other; they need no other package to start. */

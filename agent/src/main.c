@@ -15,6 +15,7 @@
 #include "divert.h"
 #include "drain.h"
 #include "heartbeat.h"
+#include "hostfiles.h"
 #include "inbox.h"
 #include "input.h"
 #include "listener.h"
@@ -79,6 +80,8 @@ static int grow_pipes(void) {
 int main(int count, char **arguments) {
     if (count == 2 && strcmp(arguments[1], "grow-pipe") == 0) return grow_pipes();
     if (count > 2 && strcmp(arguments[1], "read-only") == 0) return run_read_only(arguments + 2);
+    if (count == 3 && strcmp(arguments[1], "send-files") == 0) return run_send_files(arguments[2]);
+    if (count == 3 && strcmp(arguments[1], "fill-file") == 0) return run_fill_file(arguments[2]);
     /* The second argument says whose it is. */
     if (count == 3 && strcmp(arguments[1], "divert") == 0) return run_divert();
     prepare();

@@ -50,9 +50,27 @@ def change():
     heap[number]["name"] = f"changed {number}"`,
 };
 
+/** Where a process that was left behind notes how long it did not run, in ms, one line each time. */
+export const SILENCES = "/tmp/silences";
+
+/** Python code that leaves such a process behind. It looks at the time every millisecond. */
+export function leaveTicker(): string {
+  return leaveBehind(`import gc, time
+gc.disable()
+log = open("${SILENCES}", "a", buffering=1)
+open("/tmp/held", "w")
+last = time.perf_counter()
+while True:
+  time.sleep(0.001)
+  silence = time.perf_counter() - last
+  if silence > 0.005: log.write(f"{silence * 1000:.1f}\\n")
+  last = time.perf_counter()`);
+}
+
 function leaveBehind(holder: string): string {
   return [
     "import os, subprocess, sys, time",
+    'if os.path.exists("/tmp/held"): os.remove("/tmp/held")',
     `subprocess.Popen([sys.executable, "-c", ${JSON.stringify(holder)}], start_new_session=True,`,
     "  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)",
     'while not os.path.exists("/tmp/held"): time.sleep(0.02)',

@@ -13,6 +13,7 @@ import { countFleet } from "./fleet.ts";
 import { measureForks } from "./forks.ts";
 import { measureHandoff } from "./handoff.ts";
 import { measureImages } from "./images.ts";
+import { measureLivePause } from "./live-pause.ts";
 import { measureOutput } from "./output.ts";
 import { measurePeers } from "./peers.ts";
 import { measurePreview } from "./preview.ts";
@@ -33,6 +34,7 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   cell: measureCell,
   output: besideRaw(measureOutput),
   checkpoint: besideRaw(measureCheckpoint),
+  "live-pause": besideRaw(measureLivePause),
   density: measureDensity,
   peers: measurePeers,
   images: measureImages,

@@ -47,6 +47,10 @@ const REASONS: readonly Reason[] = [
     why: "every block is hashed, compressed, written durably and read back before it is acknowledged; raw runsc does none of this",
   },
   {
+    id: /^live-pause/,
+    why: "the engine's own pause is the same for both, 15 ms before the first byte of memory; while the server works on the saved state, the program shares the processors with it. Files for memory are prepared from the second checkpoint in five minutes on",
+  },
+  {
     id: /^(restore|peer-restore)/,
     why: "every block is read from the store, unpacked and verified before the engine loads it; the agent gets a new hostname, clock and randomness",
   },

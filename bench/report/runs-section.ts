@@ -18,7 +18,7 @@ function describe({ machine, engine, versions, date, command, quick }: RunFacts,
   return [
     `- ${date.slice(0, 16).replace("T", " ")} UTC: \`${command}\`${quick ? " (quick: few repeats)" : ""}: ${names.join(", ")}`,
     `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Linux ${machine.kernel}, ${machine.fileSystem}`,
-    `- runsc ${engine.version}, ${engine.platform}; Node ${machine.node}; commit ${machine.commit}${others.join("")}`,
+    `- runsc ${engine.version}, ${engine.platform}${engine.control === undefined ? "" : `, driven by ${engine.control}`}; Node ${machine.node}; commit ${machine.commit}${others.join("")}`,
     `- Load average of the machine: ${loads} at the end. Other load makes all sides slower, but not equally`,
   ];
 }

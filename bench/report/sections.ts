@@ -8,7 +8,7 @@ export interface Section {
 export const SECTIONS: readonly Section[] = [
   {
     title: "Beside raw runsc",
-    groups: ["create", "exec", "output", "checkpoint", "density"],
+    groups: ["create", "exec", "output", "checkpoint", "live-pause", "density"],
     about: [
       "The same work done by the server, over WebSocket, and by `runsc` alone: same engine, flags, sandbox configuration and",
       "machine, in alternating rounds.",

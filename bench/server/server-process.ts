@@ -33,6 +33,8 @@ export interface EngineFacts {
   readonly version: string;
   readonly platform: string;
   readonly path: string;
+  /** `messages` or `commands`; absent in results of earlier versions. */
+  readonly control?: string;
 }
 
 /** Starts the real command. */
@@ -76,12 +78,13 @@ export async function startServer(options: ServerOptions, cleanUp: CleanUp): Pro
   };
 }
 
-/** From the log: `gVisor (runsc VERSION, PLATFORM), PATH`. */
+/** From the log: `gVisor (runsc VERSION, PLATFORM, driven by CONTROL), PATH`. */
 export async function engineOf({ log }: ServerProcess): Promise<EngineFacts> {
   const text = String((await log.first((record) => record["msg"] === "listening"))["engine"]);
-  const [, version, platform, path] = /^gVisor \(runsc (.+), (\w+)\), (.+)$/.exec(text) ?? [];
-  if (version === undefined || platform === undefined || path === undefined) throw new Error(`Not gVisor: ${text}`);
-  return { version, platform, path };
+  const [, version, platform, control, path] = /^gVisor \(runsc (.+), (\w+), driven by (\w+)\), (.+)$/.exec(text) ?? [];
+  if (version === undefined || platform === undefined || control === undefined || path === undefined)
+    throw new Error(`Not gVisor: ${text}`);
+  return { version, platform, path, control };
 }
 
 async function firstLine(

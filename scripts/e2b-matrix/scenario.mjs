@@ -3,13 +3,15 @@
  * `@e2b/code-interpreter`. Prints a line of JSON for each step. The server is named by environment variables alone;
  * `SCENARIO_IMAGE` names an image with a shell that the server can use.
  */
+import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
-const require = createRequire(join(process.argv[2] ?? "", "package.json"));
+const [, , FOLDER = ""] = process.argv;
+const require = createRequire(join(FOLDER, "package.json"));
 const { Sandbox, Template, Volume } = await import(pathToFileURL(require.resolve("e2b")).href);
 
 const MINUTE = 60_000;
@@ -18,6 +20,29 @@ const PATIENCE_MS = 2 * MINUTE;
 const METADATA = { matrix: `a b=c ${process.pid}` };
 /** For programs inside: the only ones that are sure to be there. */
 const SERVE = "import http.server as h; h.HTTPServer(('0.0.0.0', 3000), h.SimpleHTTPRequestHandler).serve_forever()";
+/** Both streams, a rich result, and a table, which needs no library: a data frame is known by its name and module. */
+const RICH = `
+import sys
+class Rich:
+    def __repr__(self): return "rich"
+    def _repr_html_(self): return "<b>"
+    def _repr_png_(self): return b"p"
+    def _repr_json_(self): return {"a": [1]}
+class DataFrame:
+    __module__ = "pandas"
+    columns = ["a"]
+    def __repr__(self): return "frame"
+    def head(self, _): return self
+    def itertuples(self, **_): return [(1,), (None,)]
+    def __len__(self): return 2
+print("o", flush=True)
+print("e", file=sys.stderr, flush=True)
+display(Rich())
+DataFrame()`;
+const RESULTS = [
+  ["rich", "<b>", "cA==", { a: [1] }, undefined],
+  ["frame", undefined, undefined, undefined, { a: [1, null] }],
+];
 
 function same(got, wanted) {
   if (JSON.stringify(got) === JSON.stringify(wanted)) return;
@@ -26,12 +51,10 @@ function same(got, wanted) {
 
 /** A call that this version of the package does not have. */
 class Missing extends Error {}
+/** The address of a package in the folder; one of a folder above it would have another version of `e2b`. */
 function resolved(name) {
-  try {
-    return pathToFileURL(require.resolve(name)).href;
-  } catch {
-    throw new Missing(name);
-  }
+  if (!existsSync(join(FOLDER, "node_modules", name))) throw new Missing(name);
+  return pathToFileURL(require.resolve(name)).href;
 }
 function needs(owner, name) {
   if (typeof owner?.[name] !== "function") throw new Missing(name);
@@ -56,6 +79,10 @@ async function failure(promise) {
 
 /** The status and text of a port, whose name may not be known to this machine. */
 async function visit(host, headers = {}) {
+  if (process.env.E2B_DOMAIN !== undefined) {
+    const answer = await fetch(`https://${host}/kept.txt`, { headers });
+    return [answer.status, await answer.text()];
+  }
   const { hostname, port } = new URL(process.env.E2B_SANDBOX_URL);
   const { promise, resolve, reject } = Promise.withResolvers();
   request({ hostname, port, path: "/kept.txt", headers: { host, ...headers } }, resolve)
@@ -237,6 +264,19 @@ const STEPS = {
     same((await plain.commands.run("echo awake")).stdout, "awake\n");
     for (const each of [plain, automatic]) await each.kill();
   },
+  "auto-pause without memory": async () => {
+    const lifecycle = { onTimeout: { action: "pause", keepMemory: false } };
+    const plain = await created({ lifecycle });
+    if ((await plain.getInfo()).lifecycle?.onTimeout !== "pause") throw new Missing("keepMemory");
+    await plain.files.write("kept.txt", "kept");
+    const sleeper = await plain.commands.run("sleep 1000", { background: true });
+    await plain.setTimeout(0);
+    await eventually(async () => (await stateOf(plain.sandboxId)) === "paused");
+    await plain.connect();
+    same(await plain.files.read("kept.txt"), "kept");
+    same(await plain.commands.kill(sleeper.pid), false);
+    await plain.kill();
+  },
   getMetrics: async () => {
     needs(sandbox, "getMetrics");
     await eventually(async () => (await sandbox.getMetrics()).length > 0);
@@ -344,6 +384,40 @@ const STEPS = {
     await own.pause();
     await own.connect();
     same((await own.runCode("x")).text, "20");
+    await own.kill();
+  },
+  "code interpreter: results, callbacks, contexts": async () => {
+    const { Sandbox: Interpreter } = await import(resolved("@e2b/code-interpreter"));
+    const own = await Interpreter.create();
+    made.push(own.sandboxId);
+    const seen = [];
+    const callbacks = {
+      onStdout: ({ line }) => seen.push(["out", line]),
+      onStderr: ({ line }) => seen.push(["err", line]),
+      onResult: (result) => seen.push([result.text, result.html, result.png, result.json, result.data]),
+      onError: ({ name }) => seen.push([name]),
+    };
+    const { executionCount, results } = await own.runCode(RICH, callbacks);
+    same([executionCount, results.map(({ isMainResult }) => isMainResult)], [1, [false, true]]);
+    same(seen.splice(0, 2).toSorted(), [
+      ["err", "e\n"],
+      ["out", "o\n"],
+    ]);
+    same(seen, RESULTS);
+    await own.runCode("1 / 0", callbacks);
+    same(seen.at(-1), ["ZeroDivisionError"]);
+    same((await own.runCode("const y = 6; y * 7", { language: "javascript" })).text, "42");
+    const context = await own.createCodeContext({ language: "python", cwd: "/tmp" });
+    await own.runCode("z = 1", { context });
+    const ids = async () => (await own.listCodeContexts()).map(({ id }) => id);
+    same((await ids()).includes(context.id), true);
+    await failure(own.runCode("while True: pass", { context, timeoutMs: 1_000 }));
+    // The client's departure has interrupted the cell, and nothing else.
+    same((await own.runCode("z", { context })).text, "1");
+    await own.restartCodeContext(context);
+    same((await own.runCode("z", { context })).error.name, "NameError");
+    await own.removeCodeContext(context);
+    same((await ids()).includes(context.id), false);
     await own.kill();
   },
   kill: async () => {

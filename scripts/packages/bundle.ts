@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
-import { type OutputChunk, type Plugin, rolldown } from "rolldown";
+import { type CodeSplittingGroup, type OutputChunk, type Plugin, rolldown } from "rolldown";
 import { type Manifest, type PublicPackage, ROOT } from "./public-package.ts";
 
 /** Modules of Node that libraries load at once, take milliseconds, and are rarely used: loaded at their first use. */
@@ -34,10 +34,11 @@ export async function bundle(published: PublicPackage, into: string): Promise<Re
 }
 
 async function write(
-  { folder, manifest, libraries, standalone }: PublicPackage,
+  { folder, manifest, libraries, standalone, gathered }: PublicPackage,
   input: Readonly<Record<string, string>>,
   into: string,
 ): Promise<readonly OutputChunk[]> {
+  const { plugin: gathering, groups } = gatheredChunks(gathered);
   const isWhole = Object.keys(input).every((name) => standalone.includes(name));
   const beside = [...libraries, "@sandboxer/client", "@sandboxer/mcp", "@sandboxer/server"];
   const build = await rolldown({
@@ -49,6 +50,7 @@ async function write(
     plugins: [
       ...(isWhole ? [] : [quickBuiltins()]),
       replacing(),
+      ...(isWhole ? [] : [gathering]),
       ...(isWhole || folder === "protocol" ? [] : [sharedErrors()]),
     ],
     onLog: (level, log) => {
@@ -59,6 +61,7 @@ async function write(
   const { output } = await build.write({
     dir: into,
     chunkFileNames: "[name]-[hash].js",
+    ...(isWhole ? {} : { codeSplitting: { groups } }),
     // Not minified: an error that nobody catches prints its line of code, which would be the whole file.
     sourcemap: true,
     // Licenses have a file of their own.
@@ -71,6 +74,51 @@ async function write(
 }
 
 /**
+ * By default there is a chunk for each set of entries and late imports that share code, which makes dozens of small
+ * files, and each costs time at every start. Here all that one of these entries imports is one chunk, and a second one
+ * if other entries need a part of it.
+ */
+function gatheredChunks(names: readonly string[]): { readonly plugin: Plugin; readonly groups: CodeSplittingGroup[] } {
+  const chunkOf = new Map<string, string>();
+  const entryIds = new Map<string, string>();
+  const plugin: Plugin = {
+    name: "gathered-chunks",
+    async buildStart({ input }) {
+      for (const [name, file] of Object.entries(input)) {
+        const resolved = await this.resolve(file);
+        if (resolved !== null) entryIds.set(name, resolved.id);
+      }
+    },
+    buildEnd() {
+      const reached = (from: readonly string[], { late }: { late: boolean }): ReadonlySet<string> => {
+        const ids = new Set(from);
+        for (const id of ids) {
+          const { importedIds = [], dynamicallyImportedIds = [] } = this.getModuleInfo(id) ?? {};
+          for (const imported of late ? [...importedIds, ...dynamicallyImportedIds] : importedIds) ids.add(imported);
+        }
+        return ids;
+      };
+      // An entry may itself await late imports, which would never end if they needed its chunk.
+      const isPart = (id: string): boolean => (this.getModuleInfo(id)?.importers.length ?? 0) > 0;
+      for (const name of names) {
+        const entry = entryIds.get(name);
+        if (entry === undefined) throw new Error(`there is no entry ${name}`);
+        const elsewhere = reached(
+          [...entryIds.values()].filter((id) => id !== entry),
+          { late: true },
+        );
+        for (const id of reached([entry], { late: false }))
+          if (isPart(id) && !chunkOf.has(id)) chunkOf.set(id, elsewhere.has(id) ? `${name}-shared` : `${name}-own`);
+      }
+    },
+  };
+  const groups = names
+    .flatMap((name) => [`${name}-shared`, `${name}-own`])
+    .map((name) => ({ name, test: (id: string) => chunkOf.get(id) === name }));
+  return { plugin, groups };
+}
+
+/**
  * An import of one of Node's modules reads each of its exports, and some of them load much more: node:http all of
  * Node's fetch. Together that takes 50 ms of each start. Here only plain exports are read.
  */
@@ -80,6 +128,8 @@ function quickBuiltins(): Plugin {
     name: "quick-builtins",
     resolveId: (id, _importer, { kind }) => {
       if (!isBuiltin(id)) return undefined;
+      // What rolldown adds to its output imports it, and must not depend on a chunk of ours.
+      if (id === "node:module") return { id, external: true };
       if (kind !== "require-call") return marked("plain", id);
       const isLate = LOADED_LATE.includes(`node:${id.replace(/^node:/, "")}`);
       return isLate ? marked("late", id) : { id, external: true };

@@ -8,6 +8,9 @@ import { temporaryFolder } from "../../test/kit/temporary-folder.ts";
 
 const CLIENT = join(import.meta.dirname, "../../clients/python");
 
+/** For a busy machine: alone it takes a minute or two. */
+const BUSY_MS = 20 * 60_000;
+
 const missing = whyNoEngine() ?? whyNoPython(adapterEnvironment);
 if (missing !== undefined) console.warn(`The tests of the adapters for agent frameworks are skipped: ${missing}`);
 
@@ -24,7 +27,7 @@ async function run(args: readonly string[], env: Readonly<Record<string, string>
 }
 
 describe.skipIf(missing !== undefined)("the adapters for agent frameworks on gVisor", () => {
-  test("pass LangChain's tests and their own", async () => {
+  test("pass LangChain's tests and their own", { timeout: BUSY_MS }, async () => {
     const { url } = await ServerProcess.start({ store: await temporaryFolder() });
     const said = await run(["-m", "pytest", "-q", "--durations=5", "-o", "asyncio_mode=auto", "adapters"], {
       SANDBOXER_TEST_URLS: url.replace("ws", "http"),
@@ -33,7 +36,7 @@ describe.skipIf(missing !== undefined)("the adapters for agent frameworks on gVi
     expect(said).not.toContain("failed");
   });
 
-  test("are typed", async () => {
+  test("are typed", { timeout: BUSY_MS }, async () => {
     const modules = ["langchain", "openai_agents"].flatMap((name) => ["-m", `sandboxer.${name}`]);
     const cache = join(adapterEnvironment.folder, "mypy-cache");
     expect(await run(["-m", "mypy", "--cache-dir", cache, ...modules])).toContain("no issues found");

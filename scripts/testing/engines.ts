@@ -103,7 +103,7 @@ async function plan(
     return await withSetupLock(context, async () => {
       const engine = ahead ?? (await locate());
       const agent = await prepareAgent(context);
-      const platform = await choosePlatform(context, engine, agent);
+      const { platform } = await choosePlatform(context, engine, agent);
       await tools;
       const env = {
         SANDBOXER_TEST_RUNSC: engine.path,

@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
@@ -47,7 +48,8 @@ export async function makeCertificate(options: CertificateOptions = {}): Promise
     "x509_extensions = extensions",
     "prompt = no",
     "[name]",
-    "CN = sandboxer test",
+    // Authorities with the same name are mistaken for each other.
+    `CN = sandboxer test ${randomUUID()}`,
     "[extensions]",
     `subjectAltName = ${alternatives}`,
     "basicConstraints = critical,CA:true",

@@ -18,8 +18,8 @@ export class NameServer {
     });
   }
 
-  async open(port = 0): Promise<void> {
-    this.#socket.bind(port, "127.0.0.1");
+  async open(port = 0, address = "127.0.0.1"): Promise<void> {
+    this.#socket.bind(port, address);
     await once(this.#socket, "listening");
   }
 

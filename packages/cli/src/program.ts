@@ -5,6 +5,7 @@ import { reportError } from "./error-funnel.ts";
 import type { Io } from "./io.ts";
 import { addConnectionOptions } from "./options/connection.ts";
 import { findEntry, REGISTRY } from "./registry.ts";
+import { version } from "./version.ts";
 
 /** Runs one command line. The result is the exit code. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
@@ -36,7 +37,6 @@ export async function buildProgram(
   io: Io,
   setExitCode: (code: number) => void,
 ): Promise<{ readonly program: Command; readonly words: readonly string[] }> {
-  const { version } = await import("./version.ts");
   const program = new Command("sandboxer")
     .description("Sandboxes that you can pause on one machine and resume on another.")
     .usage("<command> [options]")

@@ -39,6 +39,19 @@ test("create --restart always is kept and shown", async () => {
   expect(await cli(["create", "--restart", "sometimes"])).toMatchObject({ code: 2 });
 });
 
+test("create --require and --prefer are kept, shown and changed", async () => {
+  const cli = await startCli();
+  await cli.id(["create", "--name", "web", "--prefer", "zone=a", "--prefer", "pool=gpu"]);
+  expect((await cli(["get", "web"])).out).toMatch(/^prefers servers with +zone=a pool=gpu$/m);
+  await cli.id(["update", "web", "--require", "pool=gpu"]);
+  expect(await cli.json(["get", "web"])).toMatchObject({ affinity: { require: { pool: "gpu" } } });
+  expect((await cli(["get", "web"])).out).toMatch(/^requires servers with +pool=gpu$/m);
+  await cli.id(["update", "web", "--no-affinity"]);
+  expect(await cli.json(["get", "web"])).toMatchObject({ affinity: null });
+  expect(await cli(["create", "--require", "pool=gpu"])).toMatchObject({ code: 10 });
+  expect((await cli(["instances"])).out).not.toContain("LABELS");
+});
+
 test("prove test-restores a snapshot; its record, the list and the exit code have the result", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);

@@ -92,6 +92,15 @@ describe("installed into an empty folder", () => {
     );
   });
 
+  test("a server loads few files, and keeps their compiled code while it runs", async () => {
+    const cache = await outside.newFolder("compiled-code");
+    await outside.serve(folder, ["env", `NODE_COMPILE_CACHE=${cache}`, sandboxer], ["--backend", "fake"]);
+    const files = async () =>
+      (await readdir(cache, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+    await expect.poll(async () => (await files()).length, { timeout: PATIENCE_MS }).toBeGreaterThan(5);
+    expect((await files()).length).toBeLessThan(40);
+  });
+
   test("the installed server speaks MCP", async () => {
     const url = await serve();
     const response = await fetch(`${url}/mcp`, {

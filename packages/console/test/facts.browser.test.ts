@@ -4,13 +4,23 @@ import { startConsole } from "./support/start-console.ts";
 
 test("facts show settings and owner; name, times and reachability can be changed and checked", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
-  const sandbox = await Sandbox.create({ client, name: "known", labels: { team: "ml" }, ttl: "1h", maxLoss: "5m" });
+  const sandbox = await Sandbox.create({
+    client,
+    name: "known",
+    labels: { team: "ml" },
+    ttl: "1h",
+    maxLoss: "5m",
+    restart: "always",
+    affinity: { prefer: { pool: "gpu" } },
+  });
   await open(`/sandboxes/${sandbox.id}/facts`);
   const made = page.getByRole("region", { name: "Identity", exact: true });
   await made.getByText("team=ml").waitFor();
   const lease = page.getByRole("region", { name: "Lease" });
   await lease.getByText("this server").waitFor();
   await page.getByRole("region", { name: "Saved states" }).getByText("the last 5m").waitFor();
+  await page.getByRole("region", { name: "Saved states" }).getByText("another server resumes it").waitFor();
+  await page.getByRole("region", { name: "Configuration" }).getByText("pool=gpu").waitFor();
   await lease.getByRole("button", { name: "Check reachability", exact: true }).click();
   await lease.getByText(/^yes, after/).waitFor();
   await screenshot("facts");

@@ -65,7 +65,9 @@ test("two states are compared", async () => {
   await panelOf(page).getByRole("button", { name: "Compare …" }).click();
   await node(page, /sandbox copy/).click();
   await panelOf(page).getByRole("button", { name: "Compare with web" }).click();
-  await page.getByText("Two sandboxes cannot be compared").waitFor();
+  const siblings = page.getByRole("dialog", { name: "From web to copy" });
+  await siblings.getByRole("row", { name: "removed /workspace/new <b>file</b> 2 B –" }).waitFor();
+  await page.keyboard.press("Escape");
   await node(page, /snapshot before/).click();
   await panelOf(page).getByRole("button", { name: "Compare …" }).click();
   await node(page, /sandbox web/).click();

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { affinitySchema } from "./http/affinity.ts";
 import { boundedRecord, labelsSchema, restartSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
 import { networkSettingSchema } from "./network/policy.ts";
@@ -43,6 +44,7 @@ export const creationMessageSchema = z.object({
   on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
   max_loss: maxLossSchema.nullable().optional(),
   restart: restartSchema.optional(),
+  affinity: affinitySchema.optional(),
   filesystem_snapshot_name: z.string().optional(),
   backend: z.string().optional(),
   profile: z.string().optional(),

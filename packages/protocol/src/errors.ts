@@ -83,6 +83,12 @@ export const ERRORS = {
   sandbox_failed: row(500, false, 9, "The sandbox ended unexpectedly; attach again to restore its last checkpoint."),
   checkpoint_failed: row(500, true, 9, "The sandbox keeps running and its older checkpoints are intact; try again."),
   backend_unavailable: row(503, true, 10, "Run `sandboxer doctor`."),
+  no_fitting_server: row(
+    503,
+    true,
+    10,
+    "Start a server with the labels that the message names (--server-labels), or change the sandbox's affinity.",
+  ),
   store_unavailable: row(503, true, 10, "Check that the server can reach the store and write to it, then try again."),
   registry_unavailable: row(503, true, 10, "Check that the server can reach the registry, then try again."),
   secret_unavailable: row(

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { storedAffinitySchema } from "./http/affinity.ts";
 import { placementSchema } from "./http/sandbox-record.ts";
 import { maxLossSchema } from "./max-loss.ts";
 import { linkRoundsSchema, portsSchema } from "./port.ts";
@@ -110,6 +111,8 @@ export const aboutSchema = z.looseObject({
   on_expiry: z.enum(["pause", "delete"]).optional().catch(undefined),
   /** Set at creation and never changed; absent, or a value of a later version: never. */
   restart: z.enum(["never", "always"]).optional().catch(undefined),
+  /** The servers that it may run on; absent, null, or unreadable: all. */
+  affinity: storedAffinitySchema.nullable().optional().catch(undefined),
   placement: placementSchema.nullable().default(null),
   /** How much of its work may be lost; an unreadable value promises nothing. */
   max_loss: maxLossSchema.nullable().default(null).catch(null),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { environmentSchema, resourcesSchema, userSchema } from "./creation-message.ts";
 import { tryParseDurationMs } from "./duration.ts";
+import { affinitySchema } from "./http/affinity.ts";
 import { onExpirySchema, durationSchema, labelsSchema, restartSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
 import { networkSettingSchema } from "./network/policy.ts";
@@ -94,6 +95,8 @@ export const profileSchema = z
     /** For requests without one. */
     max_loss: maxLossSchema.optional(),
     restart: restartSchema.optional(),
+    /** For requests without one. */
+    affinity: affinitySchema.optional(),
     retention: retentionSchema.optional(),
   })
   .refine(({ extension, backends }) => (extension === undefined) !== (backends === undefined), {

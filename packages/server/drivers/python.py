@@ -9,7 +9,8 @@ import sys
 FOLDER_FIRST = sys.path[:1] == [""]
 if FOLDER_FIRST:  # A file such as json.py in the working folder must not replace a module of ours.
     del sys.path[0]
-import ast, base64, builtins, codecs, fcntl, io, json, linecache, os, select, signal, threading, traceback, types
+import ast, base64, builtins, codecs, fcntl, functools, io, json, linecache, os, re, select, signal, threading
+import traceback, types
 
 if FOLDER_FIRST:
     sys.path.insert(0, "")
@@ -24,6 +25,7 @@ TEXT_CHARACTERS = 1024 * 1024
 TABLE_ROWS = 1000
 TABLE_COLUMNS = 200
 CHART_POINTS = 10000
+BOXES = "_sandboxer_boxes"
 DRIVER = "<sandboxer>"
 dumps, write, read, getpid = json.dumps, os.write, os.read, os.getpid
 
@@ -255,6 +257,8 @@ def plain(value):
         return value if not isinstance(value, str) else value[:10000]
     if isinstance(value, int):
         return value if -(2**53) < value < 2**53 else str(value)
+    if type(value).__name__ == "datetime64" and type(value).__module__ == "numpy":
+        return str(value.astype("datetime64[us]"))
     if hasattr(value, "item") and type(value).__module__ == "numpy":
         return plain(value.item())
     if isinstance(value, float):
@@ -543,7 +547,9 @@ def chart_of(figure):
 
 
 def axes_chart(axes):
+    """The data of one plot, in the form that E2B's clients read too: they need every field of a type."""
     chart = {"title": axes.get_title(), "x_label": axes.get_xlabel(), "y_label": axes.get_ylabel()}
+    chart.update(x_unit=unit_of(chart["x_label"]), y_unit=unit_of(chart["y_label"]))
     wedges = [patch for patch in axes.patches if type(patch).__name__ == "Wedge"]
     if wedges:
         labels = [text.get_text() for text in axes.texts]
@@ -554,37 +560,101 @@ def axes_chart(axes):
         return {"type": "pie", "title": axes.get_title(), "elements": elements}
     bars = [bar for bar in axes.containers if type(bar).__name__ == "BarContainer"]
     if bars:
-        return dict(chart, type="bar", elements=[element for group in bars for element in bar_elements(axes, group)])
+        groups = [bar_elements(axes, group, number) for number, group in enumerate(bars)]
+        return dict(chart, type="bar", elements=[element for group in groups for element in group])
+    boxes = getattr(axes, BOXES, None)
+    if boxes:
+        return dict(chart, type="box_and_whisker", elements=[box for group in boxes for box in group])
     left = [CHART_POINTS]
-    lines = [points_element(left, line.get_label(), line.get_xdata(), line.get_ydata()) for line in axes.get_lines()]
+    lines = [
+        points_element(left, named(line.get_label(), "Line", number), line.get_xdata(), line.get_ydata())
+        for number, line in enumerate(axes.get_lines())
+    ]
     kind = "line"
     if not lines:
         kind = "scatter"
         offsets = [(dots.get_label(), dots.get_offsets()) for dots in axes.collections if hasattr(dots, "get_offsets")]
-        lines = [points_element(left, label, dots[:, 0], dots[:, 1]) for label, dots in offsets]
+        lines = [
+            points_element(left, named(label, "Points", number), dots[:, 0], dots[:, 1])
+            for number, (label, dots) in enumerate(offsets)
+        ]
     if not lines:
         return None
     for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
-        chart[letter + "_scale"] = axis.get_scale()
-        chart[letter + "_ticks"] = [plain(tick) for tick in axis.get_ticklocs()]
-        chart[letter + "_tick_labels"] = [label.get_text() for label in axis.get_ticklabels()]
+        ticks, labels = axis.get_ticklocs(), [label.get_text() for label in axis.get_ticklabels()]
+        chart[letter + "_scale"] = scale_of(axis)
+        chart[letter + "_ticks"] = [moment(tick) if has_dates(axis) else plain(tick) for tick in ticks]
+        chart[letter + "_tick_labels"] = labels
     return dict(chart, type=kind, elements=lines)
 
 
-def bar_elements(axes, group):
-    names = [label.get_text() for label in axes.get_xticklabels()]
-    ticks = list(axes.get_xticks())
+def unit_of(label):
+    """`s` of `Time (s)` and of `Time [s]`."""
+    found = re.search(r"\s\((.+?)\)|\[(.+?)\]", label)
+    return found and (found.group(1) or found.group(2))
+
+
+def named(label, kind, number):
+    """Names that begin with `_` are matplotlib's own."""
+    return "%s %d" % (kind, number) if str(label).startswith("_") else str(label)
+
+
+# Their numbers are days, as matplotlib counts them.
+DATES = {"_SwitchableDateConverter", "DateConverter", "ConciseDateConverter", "DatetimeConverter"}
+
+
+def converter_of(axis):
+    get = getattr(axis, "get_converter", None)  # Since matplotlib 3.10.
+    return type(get() if get else axis.converter).__name__
+
+
+def has_dates(axis):
+    return converter_of(axis) in DATES
+
+
+def scale_of(axis):
+    if has_dates(axis):
+        return "datetime"
+    return "categorical" if converter_of(axis) == "StrCategoryConverter" else axis.get_scale()
+
+
+def moment(tick):
+    return sys.modules["matplotlib.dates"].num2date(tick).isoformat()
+
+
+def bar_elements(axes, group, number):
+    lying = getattr(group, "orientation", None) == "horizontal"
+    axis = axes.yaxis if lying else axes.xaxis
+    names, ticks = [label.get_text() for label in axis.get_ticklabels()], list(axis.get_ticklocs())
     for bar in list(group)[:CHART_POINTS]:
-        middle = bar.get_x() + bar.get_width() / 2
+        middle = bar.get_y() + bar.get_height() / 2 if lying else bar.get_x() + bar.get_width() / 2
         near = min(range(len(ticks)), key=lambda i: abs(ticks[i] - middle)) if ticks else None
         label = names[near] if near is not None and near < len(names) and names[near] else str(plain(middle))
-        yield {"label": label, "group": str(group.get_label()), "value": plain(bar.get_height())}
+        value = plain(bar.get_width() if lying else bar.get_height())
+        yield {"label": label, "group": named(group.get_label(), "Group", number), "value": value}
 
 
 def points_element(left, label, xs, ys):
     points = [[plain(x), plain(y)] for x, y in list(zip(xs, ys))[: left[0]]]
     left[0] -= len(points)
-    return {"label": str(label), "points": points}
+    return {"label": label, "points": points}
+
+
+def remember_boxes(axes, boxes):
+    """The lines of a box plot do not tell what they are, so its numbers are kept when it is drawn."""
+    kept = [
+        {
+            "label": str(box.get("label", number + 1)),
+            "min": plain(box["whislo"]),
+            "first_quartile": plain(box["q1"]),
+            "median": plain(box["med"]),
+            "third_quartile": plain(box["q3"]),
+            "max": plain(box["whishi"]),
+            "outliers": [plain(flier) for flier in list(box.get("fliers", []))[:CHART_POINTS]],
+        }
+        for number, box in enumerate(boxes[:CHART_POINTS])
+    ]
+    setattr(axes, BOXES, getattr(axes, BOXES, []) + [kept])
 
 
 # Libraries that show things
@@ -640,8 +710,18 @@ def patches_for(interpreter):
     def pyplot(module):
         module.show = show
 
+    def axes(module):
+        draw = module.Axes.bxp
+
+        @functools.wraps(draw)
+        def bxp(self, bxpstats, *given, **options):
+            attempt(remember_boxes, self, bxpstats)
+            return draw(self, bxpstats, *given, **options)
+
+        module.Axes.bxp = bxp
+
     names = ("IPython.core.display_functions", "IPython.core.display", "IPython.display")
-    return dict({name: show_with for name in names}, **{"matplotlib.pyplot": pyplot})
+    return dict({name: show_with for name in names}, **{"matplotlib.pyplot": pyplot, "matplotlib.axes._axes": axes})
 
 
 def main():

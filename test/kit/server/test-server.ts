@@ -2,9 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type MaxLoss, type NetworkPolicy, SandboxerError } from "@sandboxer/protocol";
+import { type MaxLoss, type NetworkPolicy, SandboxerError, type ServerLabels } from "@sandboxer/protocol";
 import { type Logger, pino } from "pino";
 import { onTestFinished } from "vitest";
+import { machinesOf } from "../../../packages/server/src/manager/ownership/machine-fit.ts";
 import type { Health, SandboxBackend } from "../../../packages/server/src/backends/backend.ts";
 import { FakeBackend } from "../../../packages/server/src/backends/fake/index.ts";
 import { CheckpointRepository } from "../../../packages/server/src/checkpoints/checkpoint-repository.ts";
@@ -35,6 +36,7 @@ import { secureServer, type SecureServerOptions } from "../../../packages/server
 import { WebSocketGateway } from "../../../packages/server/src/gateway/websocket/upgrade.ts";
 import type { ImageLibrary } from "../../../packages/server/src/images/image-library.ts";
 import { Instances } from "../../../packages/server/src/lease/instances.ts";
+import type { PeerTls } from "../../../packages/server/src/manager/ownership/peers.ts";
 import { KeyClaims } from "../../../packages/server/src/lease/key-claims.ts";
 import { Ownership } from "../../../packages/server/src/lease/ownership.ts";
 import type { DurableStore } from "../../../packages/server/src/manager/durable-store.ts";
@@ -75,13 +77,15 @@ export interface TestServerOptions {
   readonly maxClientsPerAddress?: number;
   readonly maxClientsPerKey?: number;
   readonly maxSandboxes?: number;
+  /** The server's labels, for the affinity of sandboxes. */
+  readonly labels?: ServerLabels;
   readonly resourceLimits?: ResourceLimits;
   readonly maxCollectedBytes?: number;
   readonly firstMessageMs?: number;
   readonly bodyTimeoutMs?: number;
   /** Serves HTTPS; its clients must know the certificate. */
   readonly tls?: SecureServerOptions;
-  readonly peerCa?: () => string | undefined;
+  readonly peerTls?: () => PeerTls | undefined;
   readonly previewDomain?: string;
   readonly maxPreviews?: number;
   readonly maxWakes?: number;
@@ -217,7 +221,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     peerSecret: () => durability.peerSecret,
     bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
     ...(options.tls === undefined ? {} : { secureServer: secureServer.bind(undefined, options.tls) }),
-    condition: () => manager.condition(),
+    condition: (image) => manager.condition(image),
     onRing: (sandboxId) => durability.instances.rung(sandboxId),
     onOffer: (left) => manager.accept(left),
     onFailure: (error, { method, route }) =>
@@ -264,6 +268,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const scheme = options.tls === undefined ? "http" : "https";
   const httpUrl = `${scheme}://127.0.0.1:${port}`;
 
+  const backends: ReadonlyMap<string, SandboxBackend> = new Map([
+    ["fake", options.wrapBackend?.(backend) ?? backend],
+    ...(options.moreBackends ?? []).map((more) => [more.name, more] as const),
+  ]);
   const durability = await openDurability(
     storeFolder ?? join(options.dataFolder ?? folder, "registry"),
     options.dataFolder ?? folder,
@@ -271,15 +279,13 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     options,
     options.advertiseUrl ?? httpUrl,
     (error) => void manager.loseOwnership(error),
+    backends,
   );
   const { instances, peerSecret } = durability;
   const records = options.store === null ? undefined : new SharedRecords(instances.store, systemClock);
   fleet = { peerSecret, records, servers: () => 1 + instances.liveOthers.length };
   const manager: SandboxManager = new SandboxManager({
-    backends: new Map([
-      ["fake", options.wrapBackend?.(backend) ?? backend],
-      ...(options.moreBackends ?? []).map((more) => [more.name, more] as const),
-    ]),
+    backends,
     defaultBackend: "fake",
     profiles: options.profiles ?? new ProfileCatalog([]),
     installation: "test",
@@ -288,8 +294,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
     durable: durability.durable,
     url: httpUrl,
-    peers: httpPeers(durability.peerSecret, options.peerCa),
-    ...(options.peerCa === undefined ? {} : { peerCa: options.peerCa }),
+    labels: options.labels,
+    peers: httpPeers(durability.peerSecret, options.peerTls),
+    ...(options.peerTls === undefined ? {} : { peerTls: options.peerTls }),
     clock: systemClock,
     observer: {
       operation: (record) => {
@@ -380,6 +387,7 @@ async function openDurability(
   options: TestServerOptions,
   url: string,
   onFenced: (error: SandboxerError) => void,
+  backends: ReadonlyMap<string, SandboxBackend>,
 ): Promise<{ durable: DurableStore; instances: Instances; peerSecret: PeerSecret }> {
   const saves = options.store !== null;
   const { indexed = false } = options;
@@ -394,9 +402,10 @@ async function openDurability(
     ttlMs: options.leaseTtlMs ?? 15_000,
     url,
     indexed,
-    ...(options.ring === false ? {} : { ring: ringOver(peerSecret, pino({ level: "silent" })) }),
+    ...(options.ring === false ? {} : { ring: ringOver(peerSecret, pino({ level: "silent" }), options.peerTls) }),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
     onError: () => {},
+    advert: { labels: options.labels, machines: machinesOf(backends) },
   });
   const ownership = new Ownership(instances, { indexed });
   const keys = new StoredDataKeys(store, options.masterKeys);

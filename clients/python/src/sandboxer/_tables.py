@@ -649,6 +649,11 @@ ERRORS: dict[str, ErrorRow] = {
         True,
         "Run `sandboxer doctor`.",
     ),
+    "no_fitting_server": ErrorRow(
+        503,
+        True,
+        "Start a server with the labels that the message names (--server-labels), or change the sandbox's affinity.",
+    ),
     "store_unavailable": ErrorRow(
         503,
         True,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AcquireSettings",
+    "AffinityInput",
     "BackendRecord",
     "Carried",
     "CarriedFiles",
@@ -64,6 +65,7 @@ __all__ = [
     "RetentionPreviewCheckpoints",
     "RetentionPreviewCheckpointsGoing",
     "RetentionPreviewSnapshots",
+    "SandboxAffinity",
     "SandboxChange",
     "SandboxCheckpoint",
     "SandboxDurability",
@@ -114,6 +116,13 @@ class NetworkInput(TypedDict, total=False):
     deny: list[str]
 
 
+class AffinityInput(TypedDict, total=False):
+    #: Labels that a server must have: the sandbox runs on no other one.
+    require: dict[str, str]
+    #: Labels of servers that are tried first, those with the most of them before the others.
+    prefer: dict[str, str]
+
+
 class KeepInput(TypedDict, total=False):
     keep_last: int
     hourly: int
@@ -155,6 +164,7 @@ class SandboxSettings(TypedDict, total=False):
     #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
     #: it from its newest checkpoint at once (always).
     restart: Literal["never", "always"]
+    affinity: AffinityInput
     #: None: the server's default.
     retention: RetentionInput | None
     filesystem_snapshot_name: str
@@ -192,6 +202,12 @@ class SandboxOwner:
     instance_id: str
     url: str | None
     here: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxAffinity:
+    require: dict[str, str] | None
+    prefer: dict[str, str] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,6 +300,8 @@ class SandboxRecord:
     #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
     #: it from its newest checkpoint at once (always).
     restart: Literal["never", "always"]
+    #: The servers that it may run on; None: all.
+    affinity: SandboxAffinity | None
     #: Seconds.
     idle_timeout: float
     idle_seconds: float | None
@@ -353,6 +371,7 @@ class AcquireSettings(TypedDict, total=False):
     #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
     #: it from its newest checkpoint at once (always).
     restart: Literal["never", "always"]
+    affinity: AffinityInput
     #: None: the server's default.
     retention: RetentionInput | None
     filesystem_snapshot_name: str
@@ -375,6 +394,8 @@ class SandboxChange(TypedDict, total=False):
     max_loss: int | str | None
     #: None: the server's default.
     retention: RetentionInput | None
+    #: None: any server. A running sandbox is not moved.
+    affinity: AffinityInput | None
     #: All ports whose preview URL anyone may open.
     public_ports: list[int]
     #: The network policy: none, open, or lists of domains, addresses and CIDRs.
@@ -469,6 +490,7 @@ class ForkSettings(TypedDict, total=False):
     #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
     #: it from its newest checkpoint at once (always).
     restart: Literal["never", "always"]
+    affinity: AffinityInput
     #: None: the server's default.
     retention: RetentionInput | None
     env: dict[str, str]
@@ -593,7 +615,7 @@ class CellResult:
     json: Any
     javascript: str | None
     table: CellResultTable | None
-    #: The data of a figure: `type` (line, scatter, bar, pie, superchart), `title`, `elements`.
+    #: The data of a figure: `type` (line, scatter, bar, pie, box_and_whisker, superchart), `title`, `elements`.
     chart: dict[str, Any] | None
     #: Other formats, by their media type.
     extra: dict[str, Any] | None
@@ -773,6 +795,8 @@ class RestoreSettings(TypedDict, total=False):
     #: If the sandbox's server dies: wait until somebody resumes it (never, the default), or let another server resume
     #: it from its newest checkpoint at once (always).
     restart: Literal["never", "always"]
+    #: Default: that of the captured sandbox.
+    affinity: AffinityInput
     #: None: the server's default.
     retention: RetentionInput | None
     env: dict[str, str]
@@ -983,6 +1007,9 @@ class Engine:
     version: str
     #: None if the engine was not tested on this machine yet.
     platform: str | None
+    #: How the server drives the engine's sandboxes: messages to their control sockets, or runsc commands. None if the
+    #: engine was not tested on this machine yet.
+    control: Literal["messages", "commands"] | None
     source: str
     #: default: new sandboxes use it. used: a checkpoint needed it. installed: nothing has needed it. ready: the default
     #: after a restart.
@@ -1034,6 +1061,8 @@ class InstanceRecord:
     url: str | None
     here: bool
     alive: bool
+    #: Its operator's labels, for the affinity of sandboxes.
+    labels: dict[str, str]
     frozen: bool | None
     frozen_reason: str | None
     owns: list[str]

@@ -1,5 +1,5 @@
 import { defineCommand } from "../define-command.ts";
-import { shortId } from "../output/sandboxes.ts";
+import { pairs, shortId } from "../output/sandboxes.ts";
 import { formatTable, visible } from "../output/table.ts";
 
 export const instancesCommand = defineCommand({
@@ -10,19 +10,22 @@ export const instancesCommand = defineCommand({
   ],
   async run(run) {
     const instances = await (await run.client()).call("listInstances", {});
-    run.print(instances, ({ items }) =>
-      formatTable([
-        ["ID", "URL", "STATE", "OWNS", "ASKED FOR", "NOTE"],
-        ...items.map(({ id, url, here, alive, frozen, frozen_reason, owns, handoffs }) => [
+    run.print(instances, ({ items }) => {
+      // Most servers have none.
+      const hasLabels = items.some(({ labels }) => Object.keys(labels).length > 0);
+      return formatTable([
+        ["ID", "URL", "STATE", ...(hasLabels ? ["LABELS"] : []), "OWNS", "ASKED FOR", "NOTE"],
+        ...items.map(({ id, url, here, alive, labels, frozen, frozen_reason, owns, handoffs }) => [
           visible(id),
           visible(url ?? "-"),
           `${alive ? (frozen === true ? "frozen" : "alive") : "dead"}${here ? " (this one)" : ""}`,
+          ...(hasLabels ? [visible(pairs(labels)) || "-"] : []),
           String(owns.length),
           handoffs.map((handoff) => `${shortId(handoff.sandbox_id)} by ${visible(shortId(handoff.to))}`).join(", ") ||
             "-",
           visible(frozen_reason ?? ""),
         ]),
-      ]),
-    );
+      ]);
+    });
   },
 });

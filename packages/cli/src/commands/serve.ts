@@ -1,10 +1,10 @@
 import { Command } from "commander";
 import { parseConfig } from "@sandboxer/server/config";
+import { flushCompileCache } from "node:module";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { commandName, IS_CLONE } from "../command-name.ts";
 import { withExamples } from "../define-command.ts";
-import { DEFAULT_URL } from "@sandboxer/client/transport";
 import type { Io } from "../io.ts";
 import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
 import { addSettingFlags, ALL_SETTINGS, readSettingFlags } from "../setting-flags.ts";
@@ -30,15 +30,18 @@ export function serveCommand(io: Io, setExitCode: (code: number) => void): Comma
     const stopped = untilStopped(server, io);
     stopInterrupting();
     if (json) io.stdout(`${JSON.stringify({ event: "listening", url: server.url })}\n`);
-    else io.stdout(greeting(server, io));
+    else io.stdout(await greeting(server, io));
+    // Node itself writes compiled code only at a clean end, and V8 has by then dropped what only a start needs.
+    flushCompileCache();
     setExitCode(await stopped);
   });
 }
 
-function greeting(
+async function greeting(
   server: { url: string; store: string | undefined; engine: string; console: boolean; open: boolean },
   io: Pick<Io, "env" | "workingDirectory">,
-): string {
+): Promise<string> {
+  const { DEFAULT_URL } = await import("@sandboxer/client/transport");
   const command = commandName(io);
   const webSocketUrl = server.url.replace(/^http/, "ws");
   const where = server.url === DEFAULT_URL ? "" : `SANDBOXER_URL=${server.url} `;

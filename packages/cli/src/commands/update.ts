@@ -9,8 +9,11 @@ import {
   keepOption,
   maxLossOption,
   onExpiryOption,
+  preferOption,
+  readAffinity,
   readMaxLoss,
   readRetention,
+  requireOption,
   ttlOption,
 } from "../options/sandbox.ts";
 import { formatRetentionPreview } from "../output/retention.ts";
@@ -24,6 +27,7 @@ export const updateCommand = defineCommand({
     "sandboxer update web --idle-timeout 30m",
     "sandboxer update web --ttl 4h --on-expiry delete",
     "sandboxer update web --max-loss 5m",
+    "sandboxer update web --require pool=gpu",
     "sandboxer update web --keep-checkpoints last=3,hourly=24,daily=7",
     "sandboxer update web --keep-checkpoints 1 --dry-run",
   ],
@@ -43,6 +47,9 @@ export const updateCommand = defineCommand({
       .addOption(onExpiryOption())
       .addOption(maxLossOption())
       .addOption(new Option("--no-max-loss", "remove --max-loss"))
+      .addOption(requireOption())
+      .addOption(preferOption())
+      .addOption(new Option("--no-affinity", "remove --require and --prefer"))
       .addOption(keepOption("--keep-checkpoints", "checkpoint retention"))
       .addOption(new Option("--no-keep-checkpoints", "use the server's checkpoint retention"))
       .addOption(keepOption("--keep-snapshots", "retention of unnamed snapshots"))
@@ -66,6 +73,7 @@ export const updateCommand = defineCommand({
       ttl: run.value<boolean | string>("ttl") === false ? null : run.text("ttl"),
       on_expiry: run.value<OnExpiry>("onExpiry"),
       max_loss: readMaxLoss(run),
+      affinity: run.value<boolean>("affinity") === false ? null : readAffinity(run),
       retention: readRetention(run, retention),
     });
     if (Object.keys(body).length === 0) throw new SandboxerError("bad_request", "Nothing to change was given.");

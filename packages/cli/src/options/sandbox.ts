@@ -21,6 +21,8 @@ export function addRestoreOptions(command: Command): Command {
     .addOption(maxLossOption())
     .addOption(new Option("--no-max-loss", "ignore the --max-loss of the profile and the server"))
     .addOption(restartOption())
+    .addOption(requireOption())
+    .addOption(preferOption())
     .addOption(keepOption("--keep-checkpoints", "checkpoint retention"))
     .addOption(keepOption("--keep-snapshots", "retention of unnamed snapshots"));
 }
@@ -42,6 +44,23 @@ export function maxLossOption(): Option {
 function restartOption(): Option {
   const description = "if its server dies: let another server resume it, or wait until you do (default never)";
   return new Option("--restart <WHEN>", description).choices(["never", "always"]);
+}
+
+export function requireOption(): Option {
+  return pairOption("--require <KEY=VALUE>", "run it only on servers with this label");
+}
+
+export function preferOption(): Option {
+  return pairOption("--prefer <KEY=VALUE>", "run it on servers with this label, if they have room");
+}
+
+/** Undefined: neither was given. */
+export function readAffinity(run: Run): CreateBody["affinity"] {
+  const affinity = defined({
+    require: run.value<Record<string, string>>("require"),
+    prefer: run.value<Record<string, string>>("prefer"),
+  });
+  return Object.keys(affinity).length === 0 ? undefined : affinity;
 }
 
 /** Null: no max_loss; undefined: not given. */
@@ -85,6 +104,7 @@ export function readRestoreOptions(run: Run): RestoreBody {
     idle_timeout: run.text("idleTimeout"),
     max_loss: readMaxLoss(run),
     restart: run.value<Restart>("restart"),
+    affinity: readAffinity(run),
     retention: readRetention(run),
   });
 }

@@ -64,6 +64,8 @@ export function formatSandbox(sandbox: SandboxRecord): string {
       checkpoint && `${checkpoint.name}, ${formatBytes(checkpoint.size_bytes)}, ${formatAge(checkpoint.created_at)}`,
     "max loss": durability.max_loss === null ? null : lossText(durability.max_loss),
     restart: sandbox.restart === "always" ? "always" : null,
+    "requires servers with": pairs(sandbox.affinity?.require ?? {}),
+    "prefers servers with": pairs(sandbox.affinity?.prefer ?? {}),
     "checkpoint retention": retention?.checkpoints && formatKeep(retention.checkpoints),
     "snapshot retention": retention?.snapshots && formatKeep(retention.snapshots),
     "encrypted with": encryptionText(sandbox.encryption),
@@ -87,7 +89,7 @@ function ownerOf({ owner }: SandboxRecord): string {
   return owner.here ? "this one" : (owner.url ?? owner.instance_id);
 }
 
-function pairs(record: Readonly<Record<string, unknown>>): string {
+export function pairs(record: Readonly<Record<string, unknown>>): string {
   return Object.entries(record)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${String(value)}`)

@@ -25,9 +25,11 @@ const MAPS_IN_ANSWERS: ReadonlySet<string> = new Set([
   "extra",
   "labels",
   "phases",
+  "prefer",
+  "require",
   "result",
 ]);
-const MAPS_IN_REQUESTS: ReadonlySet<string> = new Set(["env", "inputs", "labels"]);
+const MAPS_IN_REQUESTS: ReadonlySet<string> = new Set(["env", "inputs", "labels", "prefer", "require"]);
 
 export function fromWire<Value>(value: Value): Camel<Value> {
   return rename(value, MAPS_IN_ANSWERS, camelName) as Camel<Value>;

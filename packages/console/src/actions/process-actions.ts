@@ -71,4 +71,17 @@ export const processSpellings = {
       id,
       { method: "POST", path: "/exec", body: { language, code, ...(user === undefined ? {} : { user }) } },
     ),
+  cell: (id: string, language: string, code: string): Spellings => {
+    const call = { method: "POST", path: "/cells", body: { language, code } } as const;
+    const cli =
+      language === "python"
+        ? ["python", id, "-c", code]
+        : ["api", "POST", `/v1/sandboxes/${id}${call.path}`, "--body", JSON.stringify(call.body)];
+    const interpreter = `sandbox.interpreter({ language: ${literal(language)} })`;
+    const lines = [
+      `const { status, results, stdout, stderr } = await ${interpreter}.run(${literal(code)});`,
+      "console.log(status, results, stdout, stderr);",
+    ];
+    return spell(cli, lines, id, call);
+  },
 };

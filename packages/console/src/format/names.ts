@@ -8,3 +8,8 @@ export function sandboxTitle({ name, id }: Pick<SandboxRecord, "name" | "id">): 
 export function shortId(id: string): string {
   return id.length <= 12 ? id : id.slice(0, 8);
 }
+
+export function labelWords(labels: Readonly<Record<string, string>> = {}): string {
+  const words = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return words.length === 0 ? "none" : words.join(", ");
+}

@@ -16,8 +16,8 @@ export function TableRegion({ label, columns, children }: TableRegionProperties)
         <caption class="visually-hidden">{label}</caption>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th key={column} scope="col">
+            {columns.map((column, index) => (
+              <th key={index} scope="col">
                 {column}
               </th>
             ))}

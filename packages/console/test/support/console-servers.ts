@@ -38,6 +38,8 @@ export interface ServersOptions {
   readonly store?: boolean | undefined;
   /** For the fake backend; absent: its servers have an empty library. */
   readonly images?: ImageLibrary | undefined;
+  /** For the fake backend: real interpreters for cells. */
+  readonly wrapBackend?: TestServerOptions["wrapBackend"];
   /** For the fake backend; absent: its servers use HTTP. */
   readonly tls?: TestServerOptions["tls"];
 }
@@ -62,7 +64,7 @@ export async function startServers(
 async function fake(
   store: string,
   keys: ConsoleKeys | undefined,
-  { leaseTtlMs, store: stored = true, images, tls }: ServersOptions,
+  { leaseTtlMs, store: stored = true, images, wrapBackend, tls }: ServersOptions,
 ): Promise<Omit<ConsoleServer, "client">> {
   const parts = await startTestServer({
     store: stored ? store : null,
@@ -70,6 +72,7 @@ async function fake(
     profiles: await loadProfiles({ directories: [] }),
     images: images ?? (await testImages()).library,
     ...(leaseTtlMs === undefined ? {} : { leaseTtlMs }),
+    ...(wrapBackend === undefined ? {} : { wrapBackend }),
     ...(tls === undefined ? {} : { tls }),
     ...(keys === undefined ? {} : { access: { keyFile: keys.file.path } }),
   });

@@ -29,6 +29,8 @@ export interface ConsoleOptions {
   readonly store?: boolean;
   /** Container images of the server; absent: none. */
   readonly images?: ImageLibrary;
+  /** Replaces parts of the fake backend. */
+  readonly wrapBackend?: ServersOptions["wrapBackend"];
   /** The credentials of servers that speak HTTPS. */
   readonly tls?: ServersOptions["tls"];
 }
@@ -62,6 +64,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<TestCo
     leaseTtlMs: options.leaseTtlMs,
     store: options.store,
     images: options.images,
+    wrapBackend: options.wrapBackend,
     ...(options.tls === undefined ? {} : { tls: options.tls }),
   });
   const [server] = servers;

@@ -4,6 +4,7 @@ import { maxLossSchema } from "../max-loss.ts";
 import { portsSchema } from "../port.ts";
 import { networkSettingSchema } from "../network/policy.ts";
 import { retentionSchema } from "../retention.ts";
+import { affinitySchema } from "./affinity.ts";
 import { durationSchema, inputsSchema, labelsSchema, nameSchema, onExpirySchema, restartSchema } from "./common.ts";
 
 /** Seconds, as over WebSocket, or a duration such as `15m`. */
@@ -40,6 +41,7 @@ export const createRequestSchema = z
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
     restart: restartSchema.optional(),
+    affinity: affinitySchema.optional(),
     retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     filesystem_snapshot_name: z.string().min(1).max(128).optional(),
     public_ports: portsSchema
@@ -63,6 +65,7 @@ export const restoreRequestSchema = z
     idle_timeout: idleTimeoutSchema.optional(),
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
     restart: restartSchema.optional(),
+    affinity: affinitySchema.optional().meta({ description: "Default: that of the captured sandbox." }),
     retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     env: environmentSchema.optional(),
     inputs: inputsSchema.optional(),

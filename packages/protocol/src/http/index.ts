@@ -26,6 +26,7 @@ export type Routes = typeof ROUTES;
 export type RouteName = keyof Routes;
 
 export * from "./carried.ts";
+export * from "./affinity.ts";
 export * from "./common.ts";
 export * from "./create-request.ts";
 export * from "./image-record.ts";

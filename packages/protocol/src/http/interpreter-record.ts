@@ -49,7 +49,8 @@ export const cellResultSchema = z
     javascript: text,
     table: cellTableSchema.optional(),
     chart: z.record(z.string(), z.unknown()).optional().meta({
-      description: "The data of a figure: `type` (line, scatter, bar, pie, superchart), `title`, `elements`.",
+      description:
+        "The data of a figure: `type` (line, scatter, bar, pie, box_and_whisker, superchart), `title`, `elements`.",
     }),
     extra: z.record(z.string(), z.unknown()).optional().meta({ description: "Other formats, by their media type." }),
     omitted: z.array(z.string()).optional().meta({ description: "Formats that are too large." }),

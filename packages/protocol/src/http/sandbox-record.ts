@@ -5,6 +5,7 @@ import { portSchema } from "../port.ts";
 import { networkPolicySchema } from "../network/policy.ts";
 import { retentionSchema } from "../retention.ts";
 import { storedMessageSchema, storedTextSchema } from "../stored-limits.ts";
+import { shownAffinitySchema } from "./affinity.ts";
 import { carriedSchema } from "./carried.ts";
 import { onExpirySchema, restartSchema, shownLabelsSchema, timestampSchema } from "./common.ts";
 
@@ -90,6 +91,10 @@ export const sandboxRecordSchema = z
     expires_at: timestampSchema.nullable(),
     on_expiry: onExpirySchema,
     restart: restartSchema,
+    affinity: shownAffinitySchema
+      .nullable()
+      .default(null)
+      .meta({ description: "The servers that it may run on; null: all." }),
     idle_timeout: z.number().meta({ description: "Seconds." }),
     idle_seconds: z.number().nullable(),
     busy_with: z.array(z.string()).nullable().meta({

@@ -1,4 +1,4 @@
-import { contains, parseRange, type IpAddress } from "./address.ts";
+import { contains, parseRange, type IpAddress, type IpRange } from "./address.ts";
 
 /**
  * IPv4 networks that are not the outside: this host, private networks, carriers' networks, link-local (cloud metadata),
@@ -36,9 +36,10 @@ export const PRIVATE_IPV6 = [
   "ff00::/8",
 ] as const;
 
-const RANGES = [...PRIVATE_IPV4, ...PRIVATE_IPV6].flatMap((text) => parseRange(text) ?? []);
+let ranges: readonly IpRange[] | undefined;
 
 /** Whether sandboxes reach this address only if an operator allows it. */
 export function isPrivateAddress(address: IpAddress): boolean {
-  return RANGES.some((range) => contains(range, address));
+  ranges ??= [...PRIVATE_IPV4, ...PRIVATE_IPV6].flatMap((text) => parseRange(text) ?? []);
+  return ranges.some((range) => contains(range, address));
 }

@@ -1,10 +1,12 @@
 import type { CallOptions } from "../support/call-options.ts";
+import type { MachineFacts, StateNeeds } from "./contract/machine.ts";
 import type { AcquireRequest, ForgetOptions, Resources } from "./contract/sandbox-request.ts";
 import type { SandboxHandle } from "./contract/sandbox-handle.ts";
 import type { SnapshotPayload, PreparedState } from "./contract/saved-state.ts";
 
 export type * from "./contract/sandbox-request.ts";
 export type * from "./contract/sandbox-handle.ts";
+export type * from "./contract/machine.ts";
 export type * from "./contract/network-guard.ts";
 export type * from "./contract/sandbox-process.ts";
 export type * from "./contract/sandbox-files.ts";
@@ -58,6 +60,12 @@ export interface SandboxBackend {
     options?: CallOptions,
   ): Promise<SandboxHandle>;
 
+  /** What a saved state of its own needs of a machine; absent: nothing that differs between machines. */
+  needsOf?(snapshot: Pick<SnapshotPayload, "kind" | "requirements">): StateNeeds;
+
+  /** What this machine offers to its saved states; absent: unknown. */
+  readonly machine?: MachineFacts | undefined;
+
   /**
    * Removes what a snapshot of this backend references outside its members; the members are already removed. Absent:
    * there is nothing. Already removed data is fine; an error says what is left.
@@ -98,6 +106,8 @@ export interface EngineFacts {
   readonly version: string;
   /** Undefined if it was not tested yet. */
   readonly platform: string | undefined;
+  /** Whether the server drives its sandboxes by messages or by commands. Undefined if it was not tested yet. */
+  readonly control: "messages" | "commands" | undefined;
   /** Where it was found, or how it was made. */
   readonly source: string;
   /**

@@ -28,6 +28,8 @@ export class LazyBackend implements Complete {
   // A backend that is not open has prepared nothing.
   readonly takePrepared: Calls["takePrepared"] = async (...given) => this.#opened?.takePrepared?.(...given);
   readonly forgetPrepared: Calls["forgetPrepared"] = (...given) => this.#opened?.forgetPrepared?.(...given);
+  // Only the engines of a server's own backend differ between machines.
+  readonly needsOf: Calls["needsOf"] = (snapshot) => this.#opened?.needsOf?.(snapshot) ?? {};
   readonly stopPreparing: Calls["stopPreparing"] = async () => this.#opened?.stopPreparing?.();
 
   constructor(provider: BackendProvider) {
@@ -61,6 +63,10 @@ export class LazyBackend implements Complete {
 
   get engines(): SandboxBackend["engines"] {
     return this.#opened?.engines;
+  }
+
+  get machine(): SandboxBackend["machine"] {
+    return this.#opened?.machine;
   }
 
   get warm(): SandboxBackend["warm"] {

@@ -41,6 +41,8 @@ export interface JudgedCheckpoints {
 export interface LoadOptions extends UnpackOptions {
   /** The digest that the head names; an image with another one is refused. */
   readonly sha256?: string;
+  /** The image, if it was opened before. */
+  readonly image?: OpenImage | undefined;
 }
 
 /** The images of a sandbox, and `latest`, which names the newest for readers that do not read heads. */
@@ -88,7 +90,7 @@ export class CheckpointRepository {
 
   /** Extracts an image into an existing, empty folder; throws `image_damaged` with the reason if it is unusable. */
   async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<LoadedState> {
-    const image = await this.open(sandboxId, name, options);
+    const image = options.image ?? (await this.open(sandboxId, name, options));
     if (options.sha256 !== undefined && options.sha256 !== image.manifestSha256) {
       throw imageDamaged(image.key, "it is not the image that the sandbox's head names");
     }

@@ -2,6 +2,7 @@ import {
   encryptionSchema,
   maxLossSchema,
   SandboxerError,
+  storedAffinitySchema,
   storedMessageSchema,
   storedRetentionSchema,
   storedSecondsSchema,
@@ -76,6 +77,8 @@ const storedSnapshotSchema = z.looseObject({
   max_loss: maxLossSchema.nullable().optional().catch(undefined),
   /** The retention of the captured sandbox; absent in older records. */
   retention: storedRetentionSchema.optional(),
+  /** The servers that the captured sandbox may run on; absent, null, or unreadable: all. */
+  affinity: storedAffinitySchema.nullable().optional().catch(undefined),
   /** The encryption of its image and its file list; absent or null: the server's default. */
   encryption: encryptionSchema.nullable().optional(),
   /** Whether it is kept until it is unpinned; absent: it is not pinned. */

@@ -24,6 +24,7 @@ export type NewSnapshot = Pick<
   | "flags"
   | "idle_timeout"
   | "max_loss"
+  | "affinity"
   | "retention"
   | "encryption"
 >;

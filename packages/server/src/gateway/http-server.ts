@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
-import type { InstanceCondition, LeftSandbox } from "../manager/ownership/peers.ts";
+import { type InstanceCondition, LEFT_REASONS, type LeftSandbox } from "../manager/ownership/peers.ts";
 import { keptAnswer } from "../support/kept-answer.ts";
 import { INSTANCE, offerOf, PEER_HEADER, ringOf } from "./access/peer-secret.ts";
 import { type Principal, requireScope } from "./access/principal.ts";
@@ -30,7 +30,7 @@ export interface HttpServerOptions extends ApiOptions, McpEndpointOptions {
   /** Another server of the store offers a sandbox. Throws if this server does not accept it. */
   readonly onOffer: (left: LeftSandbox) => Promise<void>;
   /** Facts about this server for the others; undefined until it is ready. */
-  readonly condition: () => InstanceCondition | undefined;
+  readonly condition: (image: string | undefined) => Promise<InstanceCondition> | undefined;
   /** Called for each failure that is answered with a 500, with only its route. */
   readonly onFailure: (error: unknown, request: { readonly method: string; readonly route: string }) => void;
   /** Creates the server for HTTPS; undefined: plain HTTP. */
@@ -111,16 +111,16 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         sandboxId: request.params.id,
         epoch: Number(epoch),
         from,
-        reason: reason === "drain" ? "drain" : "server_died",
+        reason: LEFT_REASONS.find((each) => each === reason) ?? "server_died",
       };
       requirePeer(request, offerOf(left));
       await options.onOffer(left);
       return reply.code(202).send();
     },
   );
-  app.get("/internal/instance", (request) => {
+  app.get<{ Querystring: { image?: string } }>("/internal/instance", (request) => {
     requirePeer(request, INSTANCE);
-    return options.condition() ?? {};
+    return options.condition(request.query.image) ?? {};
   });
   void app.register(async (scope) => registerApi(scope, options));
   void app.register(async (scope) => registerMcp(scope, options));

@@ -114,6 +114,11 @@ export class ImageLibrary {
       (await this.use(name, options)).release();
   }
 
+  /** Whether the image is here, without asking a registry. */
+  async has(name: string): Promise<boolean> {
+    return (await this.#find(this.#parse(name))) !== undefined;
+  }
+
   /** Asks the registry, even if an image of this name is here. */
   async pull(name: string, options: CallOptions = {}): Promise<StoredImage> {
     return this.#added(await this.#pullOnce(this.#parse(name), options));

@@ -10,7 +10,7 @@ import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
 import { HeadIndex } from "./head-index.ts";
 import { LeaseRunner } from "./lease-runner.ts";
 import { KnownRecords } from "./known-records.ts";
-import { decodeRecord, instanceKey, type Known } from "./liveness-record.ts";
+import { type Advert, decodeRecord, instanceKey, type Known } from "./liveness-record.ts";
 import { failureAsError } from "./ownership-errors.ts";
 
 export interface InstancesOptions {
@@ -28,10 +28,12 @@ export interface InstancesOptions {
   readonly settings?: Partial<LeaseSettings>;
   /** Whether the store has an index of its heads. */
   readonly indexed?: boolean;
+  /** What it says about itself, so that others can choose it for a sandbox. */
+  readonly advert?: Advert | undefined;
 }
 
 /** A server process as its liveness record shows it. */
-export interface RegisteredServer {
+export interface RegisteredServer extends Advert {
   readonly instanceId: string;
   readonly url: string | undefined;
   readonly alive: boolean;
@@ -92,7 +94,7 @@ export class Instances {
   #lastTicket = 0;
 
   private constructor(options: InstancesOptions) {
-    const { store, clock, ttlMs, url, onError } = options;
+    const { store, clock, ttlMs, url, onError, advert } = options;
     this.store = store;
     this.#options = options;
     this.#index = options.indexed === true ? new HeadIndex(store, clock) : undefined;
@@ -100,7 +102,7 @@ export class Instances {
       store,
       index: this.#index,
       clock,
-      settings: leaseSettings(ttlMs, url, options.settings),
+      settings: leaseSettings(ttlMs, url, { advert, ...options.settings }),
       onNotice: (notice) => this.#onNotice(notice),
       onError,
     });
@@ -146,6 +148,11 @@ export class Instances {
     return this.#runner.state.others.dead.has(instanceId);
   }
 
+  /** Replaces what this server says about itself. Others read it after its next renewal. */
+  advertise(advert: Advert): void {
+    this.#runner.tell({ kind: "advertise", advert });
+  }
+
   held(sandboxId: string): Head | undefined {
     return heldHead(this.#runner.state, sandboxId);
   }
@@ -170,8 +177,9 @@ export class Instances {
     const servers: RegisteredServer[] = [];
     for (const [instanceId, record] of await this.#records.look()) {
       const alive = record.dead !== true && !this.#runner.state.others.dead.has(instanceId);
-      const { url = null, knows = [] } = record.dead === true ? {} : record;
-      servers.push({ instanceId, url: url ?? undefined, alive, knows, here: instanceId === this.instanceId });
+      const { url = null, knows = [], labels, machines } = record.dead === true ? {} : record;
+      const here = instanceId === this.instanceId;
+      servers.push({ instanceId, url: url ?? undefined, alive, knows, here, labels, machines });
     }
     return servers;
   }

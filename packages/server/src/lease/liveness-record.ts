@@ -1,11 +1,30 @@
 import { randomUUID } from "node:crypto";
-import { storedCountSchema, storedTextSchema } from "@sandboxer/protocol";
+import { storedCountSchema, storedTextSchema, storedWordsSchema } from "@sandboxer/protocol";
 import { z } from "zod";
 import { jsonOf } from "../support/json.ts";
 
 /** Formats that all servers of a store must be able to read before one of them writes them. */
 const KNOWN = ["owned-packs", "image-origin"] as const;
 export type Known = (typeof KNOWN)[number];
+
+/** What a machine offers to the saved states of a backend. Absent parts: unknown. */
+const storedMachineSchema = z.object({
+  engines: z.array(storedTextSchema).max(1024).readonly().optional(),
+  fetches_engines: z.boolean().optional(),
+  platforms: z.array(storedTextSchema).max(64).readonly().optional(),
+  architecture: storedTextSchema.optional(),
+  cpu_features: z.array(storedTextSchema).max(4096).readonly().optional(),
+});
+
+const advertSchema = z.object({
+  /** Its operator's labels, for the affinity of sandboxes. Absent: none. */
+  labels: storedWordsSchema.optional().catch(undefined),
+  /** Its backends, with what its machine offers to their saved states. Absent: unknown. */
+  machines: z.record(storedTextSchema, storedMachineSchema).optional().catch(undefined),
+});
+
+/** What a server says about itself, so that others can choose it for a sandbox. */
+export type Advert = Readonly<z.infer<typeof advertSchema>>;
 
 /**
  * The liveness of one server process, stored as `instances/{instance_id}.json`. While it changes, the process is alive;
@@ -21,6 +40,7 @@ const liveRecordSchema = z.looseObject({
   /** Formats that it can read beyond those that every release can. */
   knows: z.array(storedTextSchema).max(1024).optional(),
   dead: z.literal(false).optional(),
+  ...advertSchema.shape,
 });
 
 const deadRecordSchema = z.looseObject({
@@ -50,8 +70,9 @@ export function liveRecord(
   beat: number,
   ttlMs: number,
   nonce: string = randomUUID(),
+  advert: Advert = {},
 ): LivenessRecord {
-  return { format: 1, url, beat, ttl_ms: ttlMs, nonce, knows: [...KNOWN] };
+  return { format: 1, url, beat, ttl_ms: ttlMs, nonce, knows: [...KNOWN], ...advert };
 }
 
 export function deadRecord(by: string, nonce: string = randomUUID()): LivenessRecord {

@@ -102,9 +102,9 @@ async function prepareGvisorBackend(
 ): Promise<PreparedBackend> {
   const { cacheDirectory, searchPath, runscPath, platform: wanted, dataDirectory } = config;
   const context = { cacheDirectory, searchPath, runscPath, platform: wanted, report };
-  const { engine, agentPath, agentSha256, platform } = await prepareGvisor(context);
+  const { engine, agentPath, agentSha256, platform, control } = await prepareGvisor(context);
   const agent = { path: agentPath, sha256: agentSha256 };
-  const engines = new EngineLibrary(context, agent, { ...engine, platform }, { fetch: config.fetchEngines });
+  const engines = new EngineLibrary(context, agent, { ...engine, platform, control }, { fetch: config.fetchEngines });
   const { GvisorBackend } = await import("../backends/gvisor/gvisor-backend.ts");
   if (config.rootInside.gvisor) await warnOfNoRoot(agentPath, report);
   const { RunDirectory, recoverRunDirectories } = await import("../backends/gvisor/run-directory.ts");
@@ -113,12 +113,12 @@ async function prepareGvisorBackend(
   return {
     name: "gvisor",
     images,
-    engine: `gVisor (runsc ${engine.version}, ${platform}), ${engine.path}`,
+    engine: `gVisor (runsc ${engine.version}, ${platform}, driven by ${control}), ${engine.path}`,
     recover: () => recoverRunDirectories(runParent),
     open: async (instanceId, sandboxes) => {
       const runDirectory = await RunDirectory.open(runParent, instanceId);
       const backend = await GvisorBackend.open({
-        engine,
+        engine: { ...engine, control },
         searchPath,
         platform,
         engines,

@@ -18,6 +18,8 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     layerCacheMb: "20480",
     maxImageMb: "20480",
     dockerConfig: join(homeDirectory, ".docker"),
+    requirePeerCert: "false",
+    serverLabels: "",
     requireStore: "false",
     maxPreviews: "1000",
     wakeTimeoutMs: "1m",

@@ -6,6 +6,7 @@ import {
   parseNetworkText,
   parseRange,
   secretNameSchema,
+  serverLabelsSchema,
   tryParseDurationMs,
 } from "@sandboxer/protocol";
 import { isIP } from "node:net";
@@ -24,9 +25,11 @@ export const configSchema = z.object({
   tlsCert: path().optional(),
   tlsKey: path().optional(),
   peerCa: path().optional(),
+  requirePeerCert: yesOrNo(),
   advertiseUrl: httpUrl("http://10.0.0.7:8080")
     .transform((text) => text.replace(/\/+$/, ""))
     .optional(),
+  serverLabels: serverLabels(),
   previewDomain: previewDomain().optional(),
   maxPreviews: integer(1, 1_000_000),
   maxWakes: integer(1, 1_000).optional(),
@@ -180,6 +183,19 @@ function pairs(example: string, isValid: (value: string) => boolean) {
       values.set(hubName(host), [...(values.get(hubName(host)) ?? []), value]);
     }
     return values;
+  });
+}
+
+/** `KEY=VALUE`, each key once. */
+function serverLabels() {
+  return list().transform((entries, context) => {
+    const pairs = entries.map((entry) => entry.split("=", 2).map((part) => part.trim()) as [string, string]);
+    const { error, data } = serverLabelsSchema.safeParse(Object.fromEntries(pairs));
+    const isAmbiguous = new Set(pairs.map(([key]) => key)).size < pairs.length;
+    if (data !== undefined && !isAmbiguous) return data;
+    const why = isAmbiguous ? "each label once" : (error?.issues[0]?.message ?? "");
+    context.addIssue({ code: "custom", message: `must be labels such as zone=eu-1,pool=gpu: ${why}` });
+    return z.NEVER;
   });
 }
 

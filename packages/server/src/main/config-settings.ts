@@ -23,6 +23,11 @@ export const SETTINGS = {
     "call other servers over HTTPS only, with certificates of these authorities in PEM (default: HTTP, or HTTPS with Node's authorities)",
     { path: true },
   ),
+  requirePeerCert: setting(
+    "--require-peer-cert",
+    "SANDBOXER_REQUIRE_PEER_CERT",
+    "accept calls of other servers only with a certificate of --peer-ca (default off)",
+  ),
   store: setting(
     "--store <URL>",
     "CHECKPOINT_AND_RESTORE_PATH",
@@ -61,6 +66,11 @@ export const SETTINGS = {
     "--advertise-url <URL>",
     "SANDBOXER_ADVERTISE_URL",
     "URL at which other servers of the store reach this one (default: its listening address, unless it is all addresses)",
+  ),
+  serverLabels: setting(
+    "--server-labels <LIST>",
+    "SANDBOXER_SERVER_LABELS",
+    "facts about this server that sandboxes can require or prefer: zone=eu-1,pool=gpu (default none)",
   ),
   backend: setting("--backend <NAME>", "SANDBOXER_SANDBOX_BACKEND", "default backend of sandboxes (default gvisor)", {
     ownEnvironment: "SANDBOXER_BACKEND",

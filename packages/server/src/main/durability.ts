@@ -35,6 +35,7 @@ import type { ServerConfig } from "./config.ts";
 import { checkEncryption, masterKeysOf, sealedStore } from "./encryption.ts";
 import { importRecords, importSnapshots } from "./import-records.ts";
 import { ringOver } from "./peers.ts";
+import type { Tls } from "./tls.ts";
 
 const MEET_AFTER_MS = 2_000;
 /** Servers rarely come and go, and each save asks what they can read. */
@@ -71,7 +72,7 @@ export async function openDurability(
   secrets: SecretResolver,
   url: string | undefined,
   log: Logger,
-  { onFenced, peerCa }: { onFenced: (error: SandboxerError) => void; peerCa?: () => string | undefined },
+  { onFenced, peerTls }: { onFenced: (error: SandboxerError) => void; peerTls?: Tls["peerTls"] },
 ): Promise<Durability> {
   const saves = config.store !== undefined;
   const masters = saves ? masterKeysOf(config, secrets) : undefined;
@@ -97,7 +98,8 @@ export async function openDurability(
     ...(saves ? {} : { settings: REGISTRY_LEASE }),
     url: url ?? null,
     indexed,
-    ring: ringOver(peerSecret, log, peerCa),
+    advert: { labels: config.serverLabels },
+    ring: ringOver(peerSecret, log, peerTls),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a lease renewal or read"),
   });

@@ -36,6 +36,7 @@ import { mcpAnswerer } from "./mcp.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
 import { assembleBackends } from "./providers.ts";
+import { machinesOf } from "../manager/ownership/machine-fit.ts";
 import { resourceLimits } from "./resource-limits.ts";
 import { scrubSettings } from "./scrub-settings.ts";
 import { openSecrets, secretsForSandboxes } from "./secrets.ts";
@@ -129,7 +130,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     peerSecret: () => parts.durability?.peerSecret,
     bodyTimeoutMs: config.bodyTimeoutMs,
     secureServer,
-    condition: () => parts.manager?.condition(),
+    condition: (image) => parts.manager?.condition(image),
     onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
     onOffer: async (left) => {
       if (parts.manager === undefined) throw new SandboxerError("starting", "The server is starting.");
@@ -175,7 +176,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     };
     // The registry belongs to this machine: whatever the address, this server is reachable there.
     const reachedAt = config.store === undefined ? (advertised ?? url) : advertised;
-    const durability = await openDurability(config, secrets, reachedAt, log, { onFenced, peerCa: tls.peerCa });
+    const durability = await openDurability(config, secrets, reachedAt, log, { onFenced, peerTls: tls.peerTls });
     parts.durability = durability;
     const { instances } = durability;
     if (config.store !== undefined) {
@@ -201,6 +202,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     const { open } = parts;
     const { backend, workDirectory } = open;
     parts.backends = await assembleBackends(config, backend, secrets, fate);
+    instances.advertise({ labels: config.serverLabels, machines: machinesOf(parts.backends) });
     instances.listen({
       onLaterId: (id) =>
         void Promise.all([open.noteLaterId(id), mark.noteLaterId(id)]).catch((error: unknown) =>
@@ -216,9 +218,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       resumeTtlMs: config.resumeTtlMs,
       secrets: secretsForSandboxes(config, secrets),
       durable: durability.durable,
+      labels: config.serverLabels,
       ...(advertised === undefined ? {} : { url: advertised }),
-      peers: httpPeers(durability.peerSecret, tls.peerCa),
-      peerCa: tls.peerCa,
+      peers: httpPeers(durability.peerSecret, tls.peerTls),
+      peerTls: tls.peerTls,
       clock: systemClock,
       observer: createObserver(log, () => metrics),
       workDirectory,

@@ -4,8 +4,9 @@ import { ERRORS, errorBodySchema, parseObject, SandboxerError, type ErrorCode } 
 import { z } from "zod";
 import { INSTANCE, offerOf, PEER_HEADER, type PeerSecret, ringOf } from "../gateway/access/peer-secret.ts";
 import { type PassedRequest, requestOtherServer } from "../gateway/relay/other-server-request.ts";
+import { NOT_AGAIN } from "../gateway/relay/relay-headers.ts";
 import { readText } from "../gateway/relay/read-text.ts";
-import type { Peers } from "../manager/ownership/peers.ts";
+import type { Peers, PeerTls } from "../manager/ownership/peers.ts";
 
 /** Longer than any handoff: the other server gives up by itself. */
 const RESUME_MS = 10 * 60_000;
@@ -30,19 +31,21 @@ const conditionSchema = z.object({
       cpus: z.number().nonnegative().nullable(),
     })
     .optional(),
+  has_image: z.boolean().optional(),
 });
 
-/** The authorities that certificates of other servers must come from, in PEM; undefined: Node's, or plain HTTP. */
-type PeerCa = () => string | undefined;
+/** Undefined: Node's authorities, or plain HTTP. */
+type OwnTls = () => PeerTls | undefined;
 
 /** Calls other servers of the same store over HTTP, with the caller's own key. */
-export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
+export function httpPeers(secret: PeerSecret, peerTls?: OwnTls): Peers {
   return {
     async resume(url, sandboxId, { authorization }) {
-      const answer = await ask(url, peerCa, {
+      const answer = await ask(url, peerTls, {
         method: "POST",
         path: `/v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`,
-        headers: authorization === undefined ? {} : { authorization },
+        // A handoff is to that server and no other one.
+        headers: { ...NOT_AGAIN, ...(authorization === undefined ? {} : { authorization }) },
         limitMs: RESUME_MS,
       }).catch((error: unknown) => {
         throw new SandboxerError("server_unreachable", `The server ${url} cannot be reached.`, { cause: error });
@@ -53,7 +56,7 @@ export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
     async offer(url, left) {
       const { sandboxId, epoch, from, reason } = left;
       const query = new URLSearchParams({ epoch: String(epoch), from, reason });
-      const answer = await ask(url, peerCa, {
+      const answer = await ask(url, peerTls, {
         method: "POST",
         path: `/internal/offers/${encodeURIComponent(sandboxId)}?${query.toString()}`,
         headers: { [PEER_HEADER]: secret.proofOf(offerOf(left)) },
@@ -62,12 +65,12 @@ export function httpPeers(secret: PeerSecret, peerCa?: PeerCa): Peers {
       if (answer.statusCode !== 202) throw await refusalOf(url, answer);
       answer.destroy();
     },
-    async condition(url) {
+    async condition(url, image) {
       try {
         const headers = { [PEER_HEADER]: secret.proofOf(INSTANCE) };
-        const answer = await ask(url, peerCa, {
+        const answer = await ask(url, peerTls, {
           method: "GET",
-          path: "/internal/instance",
+          path: `/internal/instance${image === undefined ? "" : `?${new URLSearchParams({ image }).toString()}`}`,
           headers,
           limitMs: CONDITION_MS,
         });
@@ -87,10 +90,10 @@ interface Question extends PassedRequest {
 /** Nothing is sent before the other server has shown its certificate, if there must be one. */
 async function ask(
   url: string,
-  peerCa: PeerCa | undefined,
+  peerTls: OwnTls | undefined,
   { limitMs, ...passed }: Question,
 ): Promise<IncomingMessage> {
-  const { request, answer } = requestOtherServer({ instanceId: "", url, ca: peerCa?.() }, passed);
+  const { request, answer } = requestOtherServer({ instanceId: "", url, tls: peerTls?.() }, passed);
   const timer = setTimeout(() => request.destroy(new Error("no answer in time")), limitMs);
   request.once("close", () => clearTimeout(timer));
   request.end();
@@ -123,13 +126,13 @@ const RING_MS = 2000;
 export function ringOver(
   secret: PeerSecret,
   log: Pick<Logger, "debug">,
-  peerCa?: PeerCa,
+  peerTls?: OwnTls,
 ): (url: string, sandboxId: string) => Promise<void> {
   return async (url, sandboxId) => {
     try {
       const path = `/internal/ring/${encodeURIComponent(sandboxId)}`;
       const headers = { [PEER_HEADER]: secret.proofOf(ringOf(sandboxId)) };
-      (await ask(url, peerCa, { method: "POST", path, headers, limitMs: RING_MS })).destroy();
+      (await ask(url, peerTls, { method: "POST", path, headers, limitMs: RING_MS })).destroy();
     } catch (error) {
       log.debug({ url, err: error }, "another server could not be notified");
     }

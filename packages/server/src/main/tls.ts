@@ -3,10 +3,11 @@ import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
+import type { PeerTls } from "../manager/ownership/peers.ts";
 import type { Credentials, SecureServerOptions } from "../gateway/tls/secure-server.ts";
 import type { ServerConfig } from "./config.ts";
 
-type TlsConfig = Pick<ServerConfig, "tlsCert" | "tlsKey" | "peerCa">;
+type TlsConfig = Pick<ServerConfig, "tlsCert" | "tlsKey" | "peerCa"> & Partial<Pick<ServerConfig, "requirePeerCert">>;
 
 /** Files are read instead of watched: mounted secrets are replaced by links to new folders. */
 const LOOK_EVERY_MS = 2_000;
@@ -15,8 +16,8 @@ const LOOK_EVERY_MS = 2_000;
 export interface Tls {
   /** Undefined: the server speaks plain HTTP. */
   readonly server: SecureServerOptions | undefined;
-  /** The authorities that certificates of other servers must come from, in PEM; undefined: those of Node. */
-  readonly peerCa: () => string | undefined;
+  /** For calls to other servers, which get this server's certificate if they ask; undefined: Node's authorities. */
+  readonly peerTls: () => PeerTls | undefined;
   /** When the certificate expires, in milliseconds since 1970. */
   readonly expiresAtMs: () => number | undefined;
   /** Why clients that verify certificates refuse this server at a URL; undefined: they accept its name. */
@@ -31,6 +32,11 @@ export async function openTls(config: TlsConfig, log: Pick<Logger, "info" | "err
     const [given, missing] = tlsCert === undefined ? ["--tls-key", "--tls-cert"] : ["--tls-cert", "--tls-key"];
     throw new SandboxerError("bad_request", `${given} needs ${missing}.`, {
       hint: "Set both to serve HTTPS, or neither to serve HTTP.",
+    });
+  }
+  if (config.requirePeerCert === true && (tlsCert === undefined || config.peerCa === undefined)) {
+    throw new SandboxerError("bad_request", "--require-peer-cert needs --tls-cert and --peer-ca.", {
+      hint: "Set both: servers show the certificate of --tls-cert to each other, and --peer-ca decides which ones are accepted.",
     });
   }
   let current = await readFiles(config);
@@ -60,11 +66,15 @@ export async function openTls(config: TlsConfig, log: Pick<Logger, "info" | "err
   };
   return {
     server: credentials === undefined ? undefined : { credentials, onRenewed },
-    peerCa: () => current.peerCa,
+    peerTls: () => (current.peerCa === undefined ? undefined : { ca: current.peerCa, ...ownCredentials(current) }),
     expiresAtMs: () => current.certificate?.validToDate.getTime(),
     nameProblem: (url) => nameProblem(current.certificate, url),
     close: () => clearInterval(timer),
   };
+}
+
+function ownCredentials({ credentials }: TlsFiles): Pick<PeerTls, "cert" | "key"> {
+  return credentials === undefined ? {} : { cert: credentials.cert, key: credentials.key };
 }
 
 interface TlsFiles {
@@ -75,14 +85,15 @@ interface TlsFiles {
   readonly text: string;
 }
 
-async function readFiles({ tlsCert, tlsKey, peerCa: peerCaFile }: TlsConfig): Promise<TlsFiles> {
+async function readFiles({ tlsCert, tlsKey, peerCa: peerCaFile, requirePeerCert }: TlsConfig): Promise<TlsFiles> {
   const peerCa = peerCaFile === undefined ? undefined : await readPem("--peer-ca", peerCaFile);
   if (peerCa !== undefined) certificatesIn("--peer-ca", peerCaFile ?? "", peerCa);
   if (tlsCert === undefined || tlsKey === undefined)
     return { credentials: undefined, certificate: undefined, peerCa, text: peerCa ?? "" };
   const [cert, key] = [await readPem("--tls-cert", tlsCert), await readPem("--tls-key", tlsKey)];
   const certificate = checkedPair({ cert, key }, tlsCert, tlsKey);
-  return { credentials: { cert, key }, certificate, peerCa, text: [cert, key, peerCa].join("\n") };
+  const clientCa = requirePeerCert === true ? peerCa : undefined;
+  return { credentials: { cert, key, clientCa }, certificate, peerCa, text: [cert, key, peerCa].join("\n") };
 }
 
 async function readPem(flag: string, file: string): Promise<string> {

@@ -5,6 +5,7 @@ import {
   type MaxLoss,
   type NetworkPolicy,
   type SandboxState,
+  type ServerLabels,
 } from "@sandboxer/protocol";
 import { backendNamed } from "../profiles/profile-backends.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
@@ -17,8 +18,8 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/serial-queue.ts";
 import { unlessAborted } from "../support/unless-aborted.ts";
+import { checkLabels } from "./ownership/affinity.ts";
 import { AcceptedSandboxes } from "./ownership/accepted-sandboxes.ts";
-import type { Room } from "./ownership/peers.ts";
 import { RecentHandoffs } from "./ownership/recent-handoffs.ts";
 import { OutputBudget } from "./processes/output-budget.ts";
 import { Proofs } from "./saving/proofs.ts";
@@ -28,7 +29,7 @@ import { Timelines } from "./observing/events/timelines.ts";
 import { EventLog } from "./observing/events/event-log.ts";
 import { ExecutionEvents } from "./observing/events/execution-events.ts";
 import { RefusalLog } from "./network/refusal-log.ts";
-import type { Peers } from "./ownership/peers.ts";
+import type { Peers, PeerTls, Room } from "./ownership/peers.ts";
 import { type Asking, checkFree, checkMaximum, freeResources, type ResourceLimits } from "./resource-limits.ts";
 import type { ScrubSettings } from "./observing/integrity/integrity-context.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
@@ -54,10 +55,12 @@ export interface ManagerOptions {
   /** How long a stopped sandbox with a key is kept for its next use. */
   readonly resumeTtlMs: number;
   readonly durable: DurableStore;
+  /** Facts about this server that its operator chose, for the affinity of sandboxes. */
+  readonly labels?: ServerLabels | undefined;
   /** The URL at which this server can be reached. */
   readonly url?: string;
-  /** The authorities that certificates of other servers must come from, in PEM; undefined: Node's, or plain HTTP. */
-  readonly peerCa?: () => string | undefined;
+  /** For calls to other servers; undefined: Node's authorities, or plain HTTP. */
+  readonly peerTls?: () => PeerTls | undefined;
   /** The other servers of the store; absent: none can be called. */
   readonly peers?: Peers;
   readonly clock: Clock;
@@ -177,7 +180,9 @@ export class ManagerContext {
     const backend = this.options.backends.get(backendNamed(name));
     if (backend !== undefined) return backend;
     const known = [...this.options.backends.keys()].join(", ");
-    throw new SandboxerError("bad_request", `This server has no backend ${JSON.stringify(name)}; it has ${known}.`);
+    throw new SandboxerError("bad_request", `This server has no backend ${JSON.stringify(name)}; it has ${known}.`, {
+      details: { misfit: "backend" },
+    });
   }
 
   get durable(): DurableStore {
@@ -198,6 +203,7 @@ export class ManagerContext {
   /** Reserves a place among the sandboxes of this server, or throws if it is full. */
   admit(sandbox: LiveSandbox): void {
     if (this.draining) throw new SandboxerError("draining", "The server is shutting down.");
+    checkLabels(this.options.labels, sandbox.facts.about.affinity);
     this.accepted.waiting.delete(sandbox.id);
     this.checkResources(sandbox.facts);
     if (this.#taken + this.proofs.size >= this.options.maxSandboxes) this.proofs.giveWay();
@@ -206,8 +212,9 @@ export class ManagerContext {
     this.#tellState(sandbox.id, undefined, sandbox.state);
   }
 
-  /** Refuses a sandbox that this server has no room for. */
-  checkRoom(facts: Pick<SandboxFacts, "backend" | "spec">): void {
+  /** Refuses a sandbox that this server has no room for, or not the labels. */
+  checkRoom(facts: Pick<SandboxFacts, "about" | "backend" | "spec">): void {
+    checkLabels(this.options.labels, facts.about.affinity);
     this.checkResources(facts);
     this.#checkPlaces();
   }

@@ -43,7 +43,7 @@ export type ObservingContext = RunningContext &
   BackendsContext &
   Of<
     "backend" | "draining" | "reported" | "room" | "snapshots" | "untilEnded",
-    "durable" | "maxSandboxes" | "peerCa" | "peers" | "scrub" | "url" | "workDirectory"
+    "durable" | "images" | "labels" | "maxSandboxes" | "peerTls" | "peers" | "scrub" | "url" | "workDirectory"
   >;
 
 /** Planning a sandbox: its settings and backend. */

@@ -14,13 +14,14 @@ import { deleteExpiredSandboxes, expireSandboxes } from "./lifecycle/expire.ts";
 import { handOffSandbox } from "./ownership/handoff.ts";
 import { ImageVerbs } from "./observing/image-verbs.ts";
 import { IntegrityVerbs } from "./observing/integrity/integrity-verbs.ts";
-import { instanceCondition, listInstances } from "./observing/list-instances.ts";
+import { conditionFor, listInstances } from "./observing/list-instances.ts";
 import { listSandboxIds, listSandboxPage } from "./observing/list-sandboxes.ts";
 import { describeNetwork } from "./network/describe-network.ts";
 import { otherServer, ownerElsewhere } from "./ownership/owner-elsewhere.ts";
 import { untilArrived } from "./ownership/until-arrived.ts";
+import { PlacingVerbs } from "./ownership/placing-verbs.ts";
 import { acceptSandbox } from "./ownership/accept-sandbox.ts";
-import type { InstanceCondition, LeftSandbox } from "./ownership/peers.ts";
+import type { LeftSandbox } from "./ownership/peers.ts";
 import { restartLostSandboxes } from "./ownership/restart-lost.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention } from "./saving/preview-retention.ts";
@@ -51,7 +52,7 @@ import type { GivenOut, Sandbox } from "./sandbox.ts";
 import { stopPreparing, warmPoolRecord } from "./lifecycle/warm-pool.ts";
 import { runningSandbox } from "./running.ts";
 import { Usage } from "./observing/usage/usage-records.ts";
-import { forkSandbox } from "./snapshots/fork.ts";
+import { type CopiesElsewhere, type CopyElsewhere, forkSandbox } from "./snapshots/fork.ts";
 import { promoteSandbox } from "./snapshots/promote.ts";
 import { rewindSandbox } from "./snapshots/rewind.ts";
 import { moveSandbox } from "./snapshots/portable/move.ts";
@@ -160,13 +161,8 @@ export class SandboxManager extends Room<ManagerContext> {
   }
 
   /** Facts about this server for other servers. */
-  readonly condition = this.verb(instanceCondition);
+  readonly condition = this.verb(conditionFor);
   readonly instances = this.verb(listInstances);
-
-  /** The ids of the other live servers as of the last look at them. */
-  get liveOthers(): readonly string[] {
-    return this.context.durable.ownership.instances.liveOthers;
-  }
 
   /** Whether another server is dead, by its record in the store. */
   async isDead(instanceId: string): Promise<boolean> {
@@ -178,10 +174,8 @@ export class SandboxManager extends Room<ManagerContext> {
     return this.context.durable.ownership.instances.isKnownDead(instanceId);
   }
 
-  /** The condition that another server reports about itself; undefined: it did not answer in time. */
-  async conditionOf(url: string): Promise<InstanceCondition | undefined> {
-    return await this.context.options.peers?.condition(url);
-  }
+  /** Where a sandbox may run that this server has no room for, or cannot run. */
+  readonly placing = new PlacingVerbs(this.context);
 
   create(body: CreateRequestBody, options?: VerbOptions): Promise<GivenOut<CreatedSandbox>> {
     return createFromRequest(this.context, body, "durable", {}, options);
@@ -246,8 +240,20 @@ export class SandboxManager extends Room<ManagerContext> {
     sandbox: Sandbox,
     request: BodyOf<Routes["forkSandbox"]>,
     options?: VerbOptions,
-  ): Promise<{ snapshotId: string; created: readonly GivenOut<CreatedSandbox>[] }> {
-    return forkSandbox(this.context, live(sandbox), request, options);
+  ): Promise<{ snapshotId: string; created: readonly GivenOut<CreatedSandbox>[] }>;
+  fork(
+    sandbox: Sandbox,
+    request: BodyOf<Routes["forkSandbox"]>,
+    options: VerbOptions,
+    elsewhere: CopiesElsewhere | undefined,
+  ): Promise<{ snapshotId: string; created: readonly (GivenOut<CreatedSandbox> | CopyElsewhere)[] }>;
+  fork(
+    sandbox: Sandbox,
+    request: BodyOf<Routes["forkSandbox"]>,
+    options?: VerbOptions,
+    elsewhere?: CopiesElsewhere,
+  ): Promise<{ snapshotId: string; created: readonly (GivenOut<CreatedSandbox> | CopyElsewhere)[] }> {
+    return forkSandbox(this.context, live(sandbox), request, options, elsewhere);
   }
 
   readonly rewind = this.verbOn(rewindSandbox);

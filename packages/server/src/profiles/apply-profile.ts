@@ -48,6 +48,7 @@ export function applyProfile(profile: Profile, request: CreateRequestBody): Appl
       network: request.network ?? profile.network,
       ttl,
       on_expiry: request.on_expiry ?? profile.ttl?.on_expiry,
+      affinity: request.affinity ?? profile.affinity,
       retention: request.retention === undefined ? profile.retention : request.retention,
       idle_timeout: request.idle_timeout ?? profile.ttl?.idle,
       ...checkpointFlags(profile, request),

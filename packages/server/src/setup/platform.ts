@@ -3,6 +3,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { release } from "node:os";
 import { dirname, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
+import type { ControlWay } from "../backends/gvisor/engine.ts";
 import type { AgentBinary } from "./agent-binary.ts";
 import type { Platform, SetupContext } from "./context.ts";
 import { inScratchDirectory } from "./scratch.ts";
@@ -11,11 +12,18 @@ import { runStep } from "./step.ts";
 import { jsonOf } from "../support/json.ts";
 
 export type Verdict =
-  | { readonly ok: true; readonly elapsedMs: number }
+  | { readonly ok: true; readonly elapsedMs: number; readonly control: ControlWay }
   | { readonly ok: false; readonly reason: string };
+
+/** What works on this machine. */
+export interface Choice {
+  readonly platform: Platform;
+  readonly control: ControlWay;
+}
 
 export type SelfTest = (options: {
   runscPath: string;
+  version: string;
   platform: Platform;
   agentPath: string;
   directory: string;
@@ -35,15 +43,15 @@ const AUTOMATIC: readonly Platform[] = ["systrap", "ptrace"];
 const SELF_TEST_TIMEOUT_MS = 20_000;
 
 /**
- * Chooses the platform by testing: run, checkpoint, restore, ping. Results are remembered for the same engine, agent
- * and kernel.
+ * Chooses the platform by testing: run, pause, checkpoint, restore, ping. Results are remembered for the same engine,
+ * agent and kernel.
  */
 export async function choosePlatform(
   context: SetupContext,
   engine: Engine,
   agent: AgentBinary,
   selfTest: SelfTest = loadedSelfTest,
-): Promise<Platform> {
+): Promise<Choice> {
   const candidates = context.platform === "auto" ? AUTOMATIC : [context.platform];
   const reasons: string[] = [];
   const failed: Trial[] = [];
@@ -53,7 +61,7 @@ export async function choosePlatform(
     if (verdict.ok) {
       // A failure is remembered only beside a success: if nothing works, the next start tests again.
       for (const other of failed) await remember(other, { ok: false, reason: reasons.join(" ") });
-      return platform;
+      return { platform, control: verdict.control };
     }
     failed.push(trial);
     reasons.push(`${platform}: ${verdict.reason}`);
@@ -83,7 +91,7 @@ async function judge(context: SetupContext, trial: Trial, selfTest: SelfTest): P
       verdict = await testTwice(trial, selfTest);
       if (!verdict.ok) return { skipped: `${platform} does not work here: ${verdict.reason}` };
       await remember(trial, verdict);
-      return { value: undefined, message: `${platform} works` };
+      return { value: undefined, message: `${platform} works, driven by ${verdict.control}` };
     },
   });
   return verdict;
@@ -93,7 +101,14 @@ async function judge(context: SetupContext, trial: Trial, selfTest: SelfTest): P
 async function testTwice({ cacheDirectory, engine, agent, platform }: Trial, selfTest: SelfTest): Promise<Verdict> {
   const once = (): Promise<Verdict> =>
     inScratchDirectory(cacheDirectory, (directory) =>
-      selfTest({ runscPath: engine.path, platform, agentPath: agent.path, directory, timeoutMs: SELF_TEST_TIMEOUT_MS }),
+      selfTest({
+        runscPath: engine.path,
+        version: engine.version,
+        platform,
+        agentPath: agent.path,
+        directory,
+        timeoutMs: SELF_TEST_TIMEOUT_MS,
+      }),
     );
   const first = await once();
   return first.ok ? first : once();

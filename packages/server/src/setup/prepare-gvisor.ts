@@ -1,4 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import type { ControlWay } from "../backends/gvisor/engine.ts";
 import { acquireFileLock } from "../support/file-lock.ts";
 import { prepareAgent, type AgentBinary } from "./agent-binary.ts";
 import { setupLockPath, type Platform, type SetupContext } from "./context.ts";
@@ -14,6 +15,7 @@ export interface GvisorSetup {
   readonly agentPath: string;
   readonly agentSha256: string;
   readonly platform: Platform;
+  readonly control: ControlWay;
 }
 
 /** A first start may be fetching an engine; nothing else takes nearly as long. */
@@ -35,16 +37,16 @@ async function testInTurn(
   context: SetupContext,
   preferred: Engine,
   agent: AgentBinary,
-): Promise<Pick<GvisorSetup, "engine" | "platform">> {
+): Promise<Pick<GvisorSetup, "engine" | "platform" | "control">> {
   try {
-    return { engine: preferred, platform: await choosePlatform(context, preferred, agent) };
+    return { engine: preferred, ...(await choosePlatform(context, preferred, agent)) };
   } catch (error) {
     if (context.runscPath !== undefined) throw error;
     const signal = context.signal ?? new AbortController().signal;
     for (const local of await localEngines(context, signal)) {
       const engine = local.version === preferred.version ? undefined : await local.read(signal);
-      const platform = engine && (await choosePlatform(context, engine, agent).catch(() => undefined));
-      if (engine !== undefined && platform !== undefined) return { engine, platform };
+      const choice = engine && (await choosePlatform(context, engine, agent).catch(() => undefined));
+      if (engine !== undefined && choice !== undefined) return { engine, ...choice };
     }
     throw error;
   }

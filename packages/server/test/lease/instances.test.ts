@@ -221,3 +221,22 @@ it("fences no server after the store was unavailable for longer than the lease: 
   expect(instances.map(({ instanceId }) => instanceId)).toEqual(ids);
   for (const instance of instances) await instance.close();
 });
+
+it("publishes what it says about itself, and reads others that say nothing or nonsense", async () => {
+  const [store, clock] = [await openTemporaryStore(), new FakeClock()];
+  const machines = { gvisor: { engines: ["1"] } };
+  const speaking = await register(store, clock, { advert: { labels: { zone: "a" } } });
+  const silent = await register(store, clock);
+  const labelsOf = async (id: string): Promise<unknown> =>
+    (await silent.servers()).find(({ instanceId }) => instanceId === id);
+  expect(await labelsOf(speaking.instanceId)).toMatchObject({ labels: { zone: "a" }, machines: undefined });
+  speaking.advertise({ labels: { zone: "a" }, machines });
+  await pass(clock, TTL_MS / 2);
+  expect(await recordOf(store, speaking.instanceId)).toMatchObject({ labels: { zone: "a" }, machines });
+  expect(await labelsOf(speaking.instanceId)).toMatchObject({ machines, alive: true });
+  expect(await labelsOf(silent.instanceId)).toMatchObject({ labels: undefined, here: true });
+  const record = { format: 1, url: null, beat: 1, ttl_ms: TTL_MS, nonce: "n", labels: 7, machines: { gvisor: [] } };
+  await store.swapCell("instances/strange.json", undefined, Buffer.from(JSON.stringify(record)));
+  expect(await labelsOf("strange")).toMatchObject({ alive: true, labels: undefined, machines: undefined });
+  await Promise.all([speaking.close(), silent.close()]);
+});

@@ -54,6 +54,12 @@ test("a flag overrides the environment, and the environment the default", () => 
   expect(config.origins.host).toBe("default");
 });
 
+test("labels of the server are a list of pairs", () => {
+  expect(parse().serverLabels).toEqual({});
+  const env = { SANDBOXER_SERVER_LABELS: "zone=eu-1, pool=gpu" };
+  expect(parse({}, env).serverLabels).toEqual({ zone: "eu-1", pool: "gpu" });
+});
+
 test("an empty variable counts as not set", () => {
   expect(parse({}, { PORT: "", CHECKPOINT_AND_RESTORE_PATH: "" })).toMatchObject({ port: 8080 });
 });
@@ -112,6 +118,9 @@ test.each<[ConfigFlags, string]>([
   [{ maxTotalMemory: "much" }, "flag --max-total-memory"],
   [{ store: "ftp://host/x" }, "flag --store"],
   [{ backend: "../x" }, "flag --backend"],
+  [{ serverLabels: "zone" }, "flag --server-labels"],
+  [{ serverLabels: "zone=a b" }, "flag --server-labels"],
+  [{ serverLabels: "zone=a,zone=b" }, "flag --server-labels"],
 ])("%j is refused, naming %s", (flags, origin) => {
   expect(() => parse(flags)).toThrow(
     expect.objectContaining({ code: "bad_request", message: expect.stringContaining(origin) }),

@@ -42,6 +42,10 @@ describe.skipIf(!hasOpenssl())("the files of TLS", () => {
     expect(await refusal(one.certFile, one.certFile)).toBe(
       `--tls-key: ${one.certFile} contains no private key in PEM.`,
     );
+    const unpaired = { tlsCert: one.certFile, tlsKey: one.keyFile, peerCa: undefined, requirePeerCert: true };
+    await expect(opened(unpaired)).rejects.toThrow("--require-peer-cert needs --tls-cert and --peer-ca.");
+    const required = await opened({ ...unpaired, peerCa: other.certFile });
+    expect(required.server?.credentials.clientCa).toBe(other.cert);
     expect(await refusal("/nonexistent", one.keyFile)).toBe("--tls-cert: /nonexistent cannot be read (ENOENT).");
     expect(await refusal(one.certFile, one.keyFile, "/nonexistent")).toBe(
       "--peer-ca: /nonexistent cannot be read (ENOENT).",
@@ -69,7 +73,7 @@ describe.skipIf(!hasOpenssl())("the files of TLS", () => {
     // A server that starts only now gets them too.
     tls.server?.onRenewed(({ cert }) => renewed.push(cert));
     expect(renewed).toEqual([second.cert, second.cert]);
-    expect(tls.peerCa()).toBe(second.cert);
+    expect(tls.peerTls()).toMatchObject({ ca: second.cert, cert: second.cert });
     expect([tls.nameProblem("https://127.0.0.1"), tls.nameProblem("https://other.test")]).toEqual([
       undefined,
       "its certificate does not name other.test",
@@ -98,7 +102,7 @@ describe.skipIf(!hasOpenssl())("the files of TLS", () => {
       makeCertificate(),
       makeCertificate({ names: ["elsewhere.test"] }),
     ]);
-    const peers = httpPeers(new PeerSecret(Buffer.alloc(32)), () => good.cert + misnamed.cert);
+    const peers = httpPeers(new PeerSecret(Buffer.alloc(32)), () => ({ ca: good.cert + misnamed.cert }));
     const caller = { authorization: "Bearer the-callers-key" };
     const own = await listening(createServer(good), "https");
     await peers.resume(own.url, ID, caller);
@@ -111,7 +115,7 @@ describe.skipIf(!hasOpenssl())("the files of TLS", () => {
     for (const { url, seen } of strangers) {
       await expect(peers.resume(url, ID, caller)).rejects.toMatchObject({ code: "server_unreachable" });
       expect(await peers.condition(url)).toBeUndefined();
-      await ringOver(new PeerSecret(Buffer.alloc(32)), NOBODY, () => good.cert)(url, ID);
+      await ringOver(new PeerSecret(Buffer.alloc(32)), NOBODY, () => ({ ca: good.cert }))(url, ID);
       expect(seen).toEqual([]);
     }
   });

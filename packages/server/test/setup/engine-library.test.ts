@@ -12,7 +12,7 @@ const OLD = "20240729.0";
 const NEWEST = "0.0.0-20260701204157-69c2d17aea96";
 const { signal } = new AbortController();
 const script = (version: string): string => `echo "runsc version release-${version}"`;
-const works: SelfTest = async () => ({ ok: true, elapsedMs: 1 });
+const works: SelfTest = async () => ({ ok: true, elapsedMs: 1, control: "commands" });
 
 async function install(fixture: SetupFixture, version: string) {
   const candidate = fixture.program(`candidate-${version}`, script(version));
@@ -33,7 +33,7 @@ function source(fixture: SetupFixture, version: string, gate: Promise<void> = Pr
 }
 
 async function library(fixture: SetupFixture, options: Partial<LibraryOptions> = {}, current = OLD) {
-  const engine = { ...(await install(fixture, current)), platform: "systrap" as const };
+  const engine = { ...(await install(fixture, current)), platform: "systrap" as const, control: "messages" as const };
   const usual = { fetch: true, selfTest: works, sourcesOf: () => [], newestSources: [] };
   return { current: engine, library: new EngineLibrary(fixture.context, AGENT, engine, { ...usual, ...options }) };
 }
@@ -45,7 +45,7 @@ test("an image gets the engine that wrote it, tested once, while the default sta
   const tested: string[] = [];
   const selfTest: SelfTest = async ({ runscPath }) => {
     tested.push(runscPath);
-    return { ok: true, elapsedMs: 1 };
+    return { ok: true, elapsedMs: 1, control: "commands" };
   };
   const { library: engines } = await library(fixture, { selfTest });
   const newest = await install(fixture, NEWEST);
@@ -53,8 +53,8 @@ test("an image gets the engine that wrote it, tested once, while the default sta
   expect(await engines.find(wanted(NEWEST))).toMatchObject({ path: newest.path });
   expect(tested).toEqual([newest.path]);
   expect(engines.facts).toMatchObject([
-    { version: OLD, state: "default", message: expect.stringContaining("no network namespaces") },
-    { version: NEWEST, state: "used" },
+    { version: OLD, state: "default", control: "messages", message: expect.stringContaining("no network namespaces") },
+    { version: NEWEST, state: "used", control: "commands" },
   ]);
 });
 

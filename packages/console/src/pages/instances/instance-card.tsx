@@ -1,6 +1,6 @@
 import type { InstanceRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
-import { sandboxTitle, shortId } from "../../format/names.ts";
+import { labelWords, sandboxTitle, shortId } from "../../format/names.ts";
 import { sandboxes } from "../../live/sandboxes.ts";
 import { Link } from "../../router.tsx";
 import { sandboxPath } from "../sandbox/tabs.tsx";
@@ -8,7 +8,7 @@ import { sandboxPath } from "../sandbox/tabs.tsx";
 const SHOWN = 12;
 
 export function InstanceCard({ instance }: { readonly instance: InstanceRecord }): JSX.Element {
-  const { id, url, here, owns, handoffs } = instance;
+  const { id, url, here, labels, owns, handoffs } = instance;
   const heading = `instance-${id}`;
   return (
     <article class="card instance" aria-labelledby={heading}>
@@ -21,6 +21,7 @@ export function InstanceCard({ instance }: { readonly instance: InstanceRecord }
       </header>
       <p class="hint">
         <Address url={url} />
+        {Object.keys(labels).length === 0 ? null : ` · ${labelWords(labels)}`}
       </p>
       {instance.frozen === true ? (
         <p class="instance-frozen">Its sandboxes are frozen: {instance.frozenReason ?? "reason unknown"}.</p>

@@ -1,17 +1,18 @@
 import type { LineageItem } from "./forest.ts";
 
-/** The two sides of a comparison: a snapshot, and another one or a sandbox as it is now. */
+/** The two sides of a comparison: a snapshot's id, or `sandbox:ID` for a sandbox as it is now. */
 export interface Comparison {
   readonly from: string;
-  /** A snapshot's id, or `sandbox:ID`. */
   readonly to: string;
 }
 
-/** Older first; a sandbox is always the newer side. Undefined for two sandboxes: neither is a snapshot. */
-export function comparisonOf(a: LineageItem, b: LineageItem): Comparison | undefined {
-  if (a.kind === "sandbox" && b.kind === "sandbox") return undefined;
-  if (a.kind === "sandbox") return { from: b.record.id, to: a.key };
-  if (b.kind === "sandbox") return { from: a.record.id, to: b.key };
-  const [older, newer] = a.record.createdAt <= b.record.createdAt ? [a, b] : [b, a];
-  return { from: older.record.id, to: newer.record.id };
+/** Older first; a sandbox is the newer side of a snapshot. */
+export function inOrder(a: LineageItem, b: LineageItem): readonly [from: LineageItem, to: LineageItem] {
+  if (a.kind !== b.kind) return a.kind === "sandbox" ? [b, a] : [a, b];
+  return a.record.createdAt <= b.record.createdAt ? [a, b] : [b, a];
+}
+
+export function comparisonOf(from: LineageItem, to: LineageItem): Comparison {
+  const side = (item: LineageItem): string => (item.kind === "sandbox" ? item.key : item.record.id);
+  return { from: side(from), to: side(to) };
 }

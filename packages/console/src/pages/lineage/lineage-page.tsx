@@ -5,7 +5,7 @@ import { keepSnapshots, loadSnapshots, snapshots, snapshotsState } from "../../l
 import { query, setQuery } from "../../router.tsx";
 import { Button } from "../../ui/button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
-import { comparisonOf, type Comparison } from "./compare.ts";
+import { comparisonOf, inOrder, type Comparison } from "./compare.ts";
 import { itemTitle } from "./describe-item.ts";
 import { DiffDialog } from "./diff-dialog.tsx";
 import { growForest, sandboxKey, snapshotKey, type LineageItem } from "./forest.ts";
@@ -15,7 +15,6 @@ import { openKeys, type Unfolding } from "./openness.ts";
 import { countNodes, findPath, matches, matchingFamilies } from "./select.ts";
 import { TreeCanvas, type TreeProperties } from "./tree-canvas.tsx";
 import { TreeList } from "./tree-list.tsx";
-import { tell } from "../../ui/toasts.tsx";
 import "./lineage.css";
 
 interface Compared {
@@ -81,13 +80,9 @@ export function LineagePage(): JSX.Element {
     requestAnimationFrame(() => heading.current?.focus());
   };
   const compare = (a: LineageItem, b: LineageItem): void => {
-    const comparison = comparisonOf(a, b);
+    const [from, to] = inOrder(a, b);
     setMarkedKey(undefined);
-    if (comparison === undefined) {
-      return tell("Two sandboxes cannot be compared. Take a snapshot of one of them and compare with that.");
-    }
-    const [from, to] = comparison.from === a.record.id ? [a, b] : [b, a];
-    setCompared({ comparison, names: [itemTitle(from), itemTitle(to)] });
+    setCompared({ comparison: comparisonOf(from, to), names: [itemTitle(from), itemTitle(to)] });
   };
   const nowMs = useMemo(() => Date.now(), [whole]);
   const properties: TreeProperties = {

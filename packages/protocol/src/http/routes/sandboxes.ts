@@ -4,6 +4,7 @@ import { portsSchema } from "../../port.ts";
 import { sandboxNetworkSchema } from "../network-record.ts";
 import { networkSettingSchema } from "../../network/policy.ts";
 import { retentionSchema } from "../../retention.ts";
+import { affinitySchema } from "../affinity.ts";
 import { createRequestSchema, keySchema, restoreRequestSchema } from "../create-request.ts";
 import {
   durationSchema,
@@ -127,7 +128,7 @@ export const SANDBOX_ROUTES = {
     method: "PATCH",
     path: "/v1/sandboxes/{id}",
     summary:
-      "Change the name, labels, lifetime, idle timeout, max_loss, retention, network or public ports of a sandbox.",
+      "Change the name, labels, lifetime, idle timeout, max_loss, retention, affinity, network or public ports of a sandbox.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -141,6 +142,9 @@ export const SANDBOX_ROUTES = {
       idle_timeout: z.number().finite().nonnegative().max(315_360_000).optional(),
       max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
       retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
+      affinity: affinitySchema.nullable().optional().meta({
+        description: "null: any server. A running sandbox is not moved.",
+      }),
       public_ports: portsSchema.optional().meta({ description: "All ports whose preview URL anyone may open." }),
       network: networkSettingSchema.optional(),
     }),

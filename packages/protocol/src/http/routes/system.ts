@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pageOf, pageQuerySchema, flagSchema } from "../common.ts";
+import { flagSchema, pageOf, pageQuerySchema, shownLabelsSchema } from "../common.ts";
 import { eventRecordSchema, OPERATION_KINDS, operationRecordSchema } from "../operation-record.ts";
 import { route } from "../route.ts";
 
@@ -22,6 +22,7 @@ export const instanceRecordSchema = z
     url: z.string().nullable(),
     here: z.boolean(),
     alive: z.boolean(),
+    labels: shownLabelsSchema.meta({ description: "Its operator's labels, for the affinity of sandboxes." }),
     /** It cannot renew its lease, so its sandboxes are frozen. Null: unknown. */
     frozen: z.boolean().nullable(),
     frozen_reason: z.string().nullable(),
@@ -60,6 +61,10 @@ const engineRecordSchema = z
   .object({
     version: z.string(),
     platform: z.string().nullable().meta({ description: "null if the engine was not tested on this machine yet." }),
+    control: z.enum(["messages", "commands"]).nullable().meta({
+      description:
+        "How the server drives the engine's sandboxes: messages to their control sockets, or runsc commands. null if the engine was not tested on this machine yet.",
+    }),
     source: z.string(),
     state: z.enum(["default", "used", "installed", "fetching", "ready", "failed"]).meta({
       description:

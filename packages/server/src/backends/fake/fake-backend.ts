@@ -4,10 +4,12 @@ import type {
   AcquireRequest,
   Capabilities,
   Health,
+  MachineFacts,
   SandboxBackend,
   SandboxHandle,
   SandboxSpec,
   SnapshotPayload,
+  StateNeeds,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
@@ -72,6 +74,15 @@ export class FakeBackend implements SandboxBackend {
     this.capabilities = { ...CAPABILITIES, ...options.capabilities };
     const { capabilities, faults, services } = this;
     this.#engine = { version: options.engineVersion ?? "1", capabilities, faults, services };
+  }
+
+  get machine(): MachineFacts {
+    return { engines: [this.#engine.version] };
+  }
+
+  needsOf({ kind, requirements }: Pick<SnapshotPayload, "kind" | "requirements">): StateNeeds {
+    const { engineVersion } = requirements;
+    return kind === "fake-state" && typeof engineVersion === "string" ? { engine: engineVersion } : {};
   }
 
   /** The number of live sandboxes, for tests of clean-up. */

@@ -10,11 +10,18 @@ export interface Engine {
   readonly version: string;
   readonly sha256: string;
   readonly platform: Platform;
+  /** Absent: by commands. */
+  readonly control?: ControlWay;
 }
+
+/** How the server drives sandboxes of an engine; the self-test decides. See `control/engine-control.ts`. */
+export type ControlWay = "messages" | "commands";
 
 /** The engines of this machine besides the default one. */
 export interface EngineSupply {
   readonly facts: readonly EngineFacts[];
+  /** Whether it may fetch or build engines. */
+  readonly fetches: boolean;
   /** The engine that wrote an image, fetched if it must be; `image_incompatible` with the next step if there is none. */
   find(wanted: Omit<Engine, "path">, options: CallOptions): Promise<Engine>;
 }

@@ -6,10 +6,12 @@ import type {
   Capabilities,
   EngineFacts,
   Health,
+  MachineFacts,
   PreparedState,
   SandboxBackend,
   SandboxHandle,
   SnapshotPayload,
+  StateNeeds,
   WarmFigures,
 } from "../backend.ts";
 import { GVISOR } from "../traits.ts";
@@ -18,7 +20,7 @@ import { detectCgroups } from "./cgroups.ts";
 import { readTraits } from "./engine.ts";
 import { canSeal } from "./seal.ts";
 import type { GvisorSandbox } from "./gvisor-sandbox.ts";
-import { readCpuFeatures } from "./image-requirements.ts";
+import { machineFacts, needsOf, readCpuFeatures } from "./image-requirements.ts";
 import type { CompleteResources } from "./oci-spec.ts";
 import { onSavedImage, SandboxStarter, type Machine, type StarterOptions } from "./sandbox-starter.ts";
 import { WarmSandboxes, type WarmOptions } from "./warm/warm-sandboxes.ts";
@@ -70,6 +72,21 @@ export class GvisorBackend implements SandboxBackend {
     return this.#options.engines?.facts ?? [];
   }
 
+  get machine(): MachineFacts {
+    const { engine, platform, engines } = this.#options;
+    const installed = this.engines.filter(({ state }) => state !== "fetching" && state !== "failed");
+    return machineFacts({
+      engines: [...new Set([engine.version, ...installed.map(({ version }) => version)])],
+      fetches: engines?.fetches,
+      platform,
+      cpuFeatures: this.#machine.cpuFeatures,
+    });
+  }
+
+  needsOf({ kind, requirements }: Pick<SnapshotPayload, "kind" | "requirements">): StateNeeds {
+    return kind === "gvisor-checkpoint" ? needsOf(requirements) : {};
+  }
+
   get warm(): WarmFigures | undefined {
     return this.#warm?.figures;
   }
@@ -109,7 +126,7 @@ export class GvisorBackend implements SandboxBackend {
     request: AcquireRequest,
     snapshot: SnapshotPayload,
     options: CallOptions = {},
-  ): Promise<SandboxHandle> {
+  ): Promise<GvisorSandbox> {
     if (snapshot.kind === "gvisor-checkpoint") {
       await this.#makeRoom(options);
       return this.#own(await this.#starter.restored(request, snapshot, options));

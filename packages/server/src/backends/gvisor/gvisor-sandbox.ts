@@ -18,6 +18,7 @@ import type {
 } from "../backend.ts";
 import { sandboxEnded } from "../sandbox-ended.ts";
 import type { SandboxCgroup } from "./cgroups.ts";
+import { ENGINE_MEMBERS, type EngineControl } from "./control/engine-control.ts";
 import { DiskWatch } from "./disk-limit.ts";
 import { environmentOf } from "./environment.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
@@ -36,8 +37,6 @@ import { Stillness } from "./stillness.ts";
 export const CONFIG_MEMBER = "config.json";
 export const AGENT_MEMBER = "sandboxer-agent";
 export const FILES_MEMBER = "files.tar";
-/** The files of runsc with `--compression=none`: the object graph, and the memory with its index. */
-export const ENGINE_MEMBERS = ["checkpoint.img", "pages_meta.img", "pages.img"];
 
 /** How long a pooled sandbox may take to answer; after that a new one is faster. */
 const ADOPTION_MS = 2_000;
@@ -57,6 +56,7 @@ export interface GvisorSandboxParts {
   readonly stateDirectory: string;
   readonly filestoreDirectory: string;
   readonly runsc: Runsc;
+  readonly control: EngineControl;
   readonly attached: AttachedRunsc;
   readonly agent: AgentClient;
   readonly spec: OciSpec;
@@ -100,7 +100,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
       afterMs: parts.network?.connected === true ? 0 : parts.dozeAfterMs,
       onChange: (dozing) => (dozing ? this.#diskWatch?.rest() : this.#diskWatch?.start()),
     });
-    this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId, this.#doze);
+    this.#stillness = new Stillness(parts.agent, parts.control, this.#doze);
     this.ended = this.#ended.promise;
     this.#over = parts.attached.exited.then((code) => this.#onExit(code));
   }
@@ -111,6 +111,11 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
 
   get engine(): string {
     return this.#parts.requirements.engine.version;
+  }
+
+  /** Resolves when the engine has loaded its image. */
+  untilLoaded(options: CallOptions & { readonly timeoutMs: number }): Promise<void> {
+    return this.#parts.control.untilLoaded(this.#parts.attached, options);
   }
 
   /** Turns a pooled sandbox into the requested one, before anyone uses it. */
@@ -215,20 +220,22 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   }
 
   /**
-   * The agent is silent during the save, so that its pipes are empty and nobody sees later activity. runsc leaves the
-   * sandbox running, because otherwise a failed save destroys it. Without `leaveRunning` it is paused while the caller
-   * works; what it does until then is lost.
+   * The agent is silent during the save, so that its pipes are empty and nobody sees later activity. The engine leaves
+   * the sandbox running, because otherwise a failed save destroys it. Without `leaveRunning` it is paused while the
+   * caller works; what it does until then is lost.
    */
   async #saveAll(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
-    const { runsc, containerId, requirements } = this.#parts;
+    const { control, requirements } = this.#parts;
     options.onProgress?.({ phase: "saving" });
     const image = join(into, "image");
-    const checkpoint = ["checkpoint", "--leave-running", "--compression=none", `--image-path=${image}`, containerId];
     const patience = {
       timeoutMs: SAVE_TIMEOUT_MS,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     };
-    const capture = async (): Promise<void> => void (await runsc.command(checkpoint, patience));
+    let complete = async (): Promise<void> => {};
+    const capture = async (): Promise<void> => {
+      complete = await control.checkpoint(image, patience);
+    };
     try {
       // A sandbox with a network could still be observed.
       const stillMs = await this.#stillness.capture(capture, { paused: this.ownNetwork });
@@ -236,9 +243,11 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
         await this.#stillness.release();
         options.onStill?.(performance.now() - stillMs);
       } else this.#stillness.pauseSoon();
+      await complete();
       return { kind: "gvisor-checkpoint", members: await this.#collectMembers(into, image), requirements };
     } catch (error) {
       const isFull = await hasNoSpace(into);
+      if (isFull) await control.freeSpace();
       await Promise.all([
         this.#stillness.release().catch(() => {}),
         rm(image, { recursive: true, force: true }).catch(() => {}),

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { arch } from "node:os";
 import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
+import type { MachineFacts, StateNeeds } from "../backend.ts";
 import { identityDifferences, type RootFilesystemIdentity } from "./root-filesystem/root-filesystem.ts";
 
 /** The requirements of an image for a machine. Stored in each image. */
@@ -60,6 +61,34 @@ export function isMadeBy(
 /** systrap patches system calls in the memory of programs, so its images run nowhere else; ptrace's run on both. */
 function runsOn(wanted: string, platform: string): boolean {
   return wanted === platform || (wanted === "ptrace" && platform === "systrap");
+}
+
+/** What other servers must have to load an image, as far as they say it. Unreadable requirements are refused later. */
+export function needsOf(requirements: Readonly<Record<string, unknown>>): StateNeeds {
+  const { data } = ImageRequirements.safeParse(requirements);
+  if (data === undefined) return {};
+  const { engine, platform, architecture, cpu_features: cpuFeatures } = data;
+  return { engine: engine.version, platform, architecture, cpuFeatures };
+}
+
+interface MachineOptions extends Pick<Machine, "cpuFeatures" | "platform"> {
+  readonly engines: readonly string[];
+  /** Undefined: it uses one engine only. */
+  readonly fetches: boolean | undefined;
+}
+
+/** With several engines, each image runs on its own platform. */
+export function machineFacts({ engines, fetches, platform, cpuFeatures }: MachineOptions): MachineFacts {
+  const platforms = ["systrap", "ptrace", "kvm"].filter(
+    (wanted) => runsOn(wanted, platform) || (fetches !== undefined && wanted !== "kvm"),
+  );
+  return {
+    engines,
+    fetches_engines: fetches ?? false,
+    platforms,
+    architecture: arch(),
+    cpu_features: cpuFeatures,
+  };
 }
 
 /** Refuses an image that cannot run here, and lists all differences. */

@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
-import { z } from "zod";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
 import { environmentOf } from "./environment.ts";
@@ -12,6 +10,7 @@ import { DEFAULT_ENVIRONMENT } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { PlacedAgent } from "./agent-placement.ts";
 import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
+import { EngineControl, pagesBytesIn, type Messages } from "./control/engine-control.ts";
 import type { Engine, EngineTraits } from "./engine.ts";
 import { GvisorSandbox } from "./gvisor-sandbox.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
@@ -26,8 +25,6 @@ import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import type { PipeSupply } from "./stdio-pipes.ts";
 
-const LOOK_MS = 25;
-
 const START_TIMEOUT_MS = 60_000;
 
 export interface LaunchPad {
@@ -39,6 +36,8 @@ export interface LaunchPad {
   readonly runDirectory: RunDirectory;
   readonly cgroups: CgroupVersion;
   readonly pipes: PipeSupply;
+  /** Absent: the engine is driven by commands. */
+  readonly messages: Messages | undefined;
   /** Absent if sandboxes have no network. */
   readonly network: ServerNetwork | undefined;
   readonly heartbeatMs: number;
@@ -98,6 +97,9 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     sealed: pad.sealer === undefined ? undefined : { by: pad.sealer, folders: boundFolders(spec) },
     attachedCgroups: runDirectory.attachedCgroups,
   });
+  const { stateDirectory, messages } = pad;
+  const pagesBytes = plan.imageDirectory === undefined ? 0 : await pagesBytesIn(plan.imageDirectory);
+  const control = new EngineControl({ runsc, containerId, stateDirectory, messages, pagesBytes });
   options.signal?.throwIfAborted();
   await mkdir(directory, { mode: 0o700 });
   try {
@@ -133,9 +135,10 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       sandboxId: plan.request.sandboxId,
       containerId,
       directory,
-      stateDirectory: pad.stateDirectory,
+      stateDirectory,
       filestoreDirectory: runDirectory.filestoreDirectory,
       runsc,
+      control,
       attached,
       agent,
       spec,
@@ -150,11 +153,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       rootInside: pad.rootInside,
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });
-    await (plan.held === true
-      ? loadAndHold(sandbox, () =>
-          untilLoaded(runsc, containerId, attached, { ...options, timeoutMs: START_TIMEOUT_MS }),
-        )
-      : firstWords(sandbox, agent, attached, plan, options));
+    await (plan.held === true ? loadAndHold(sandbox, options) : firstWords(sandbox, agent, attached, plan, options));
     // Low priority only makes it slower.
     await asUsual().catch(() => {});
     pad.pipes.prepare();
@@ -196,9 +195,9 @@ async function standBack(
   return asUsual;
 }
 
-async function loadAndHold(sandbox: GvisorSandbox, load: () => Promise<void>): Promise<void> {
+async function loadAndHold(sandbox: GvisorSandbox, options: CallOptions): Promise<void> {
   try {
-    await load();
+    await sandbox.untilLoaded({ ...options, timeoutMs: START_TIMEOUT_MS });
     await sandbox.freeze();
   } catch (error) {
     await sandbox.destroy();
@@ -229,33 +228,5 @@ async function firstWords(
     if (words.trim() === "") throw error;
     const [code, what] = fresh ? (["backend_unavailable", "start"] as const) : (["image_damaged", "restore"] as const);
     throw new SandboxerError(code, `gVisor could not ${what} the sandbox: ${firstReason(words)}`, { cause: error });
-  }
-}
-
-const State = z.looseObject({ status: z.string() });
-
-/** Resolves when runsc has loaded an image. Its agent is silent until it is asked. */
-async function untilLoaded(
-  runsc: Runsc,
-  containerId: string,
-  attached: AttachedRunsc,
-  { signal, timeoutMs }: CallOptions & { readonly timeoutMs: number },
-): Promise<void> {
-  const deadlineMs = performance.now() + timeoutMs;
-  const hasEnded = (): boolean => attached.child.exitCode !== null || attached.child.signalCode !== null;
-  while (!hasEnded() && performance.now() < deadlineMs) {
-    signal?.throwIfAborted();
-    if ((await statusOf(runsc, containerId)) === "running") return;
-    await delay(LOOK_MS);
-  }
-  throw new SandboxerError("backend_unavailable", "The engine did not load the image.");
-}
-
-/** Undefined while runsc does not know it. */
-async function statusOf(runsc: Runsc, containerId: string): Promise<string | undefined> {
-  try {
-    return State.parse(JSON.parse(await runsc.command(["state", containerId]))).status;
-  } catch {
-    return undefined;
   }
 }

@@ -16,7 +16,7 @@ const RECOVERY_LOCK_NAME = ".recovery";
 /** Cleaning up after one server takes seconds at most. */
 const RECOVERY_TURN_MS = 60_000;
 const CGROUP_PARENT = "/sandboxer";
-const FOLDERS = ["state", "filestore", "sandboxes", "tmp"];
+const FOLDERS = ["state", "filestore", "sandboxes", "tmp", "pages"];
 /** Longer than it takes to create a run directory; an incomplete one may still be being created. */
 const BEING_MADE_MS = 60_000;
 
@@ -61,6 +61,11 @@ export class RunDirectory {
   /** For saves on their way to a store. */
   get workDirectory(): string {
     return join(this.path, "tmp");
+  }
+
+  /** For files that are prepared for saves, on the same disk. */
+  get pagesDirectory(): string {
+    return join(this.path, "pages");
   }
 
   sandboxDirectory(containerId: string): string {

@@ -1,15 +1,19 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
-import { arch } from "node:os";
+import { arch, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { SandboxerError, type NetworkPolicy } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { ImageLibrary } from "../../images/image-library.ts";
 import type { CallOptions } from "../../support/call-options.ts";
+import { systemClock } from "../../support/clock.ts";
 import { loadFilesystem } from "../agent/load-filesystem.ts";
 import type { AcquireRequest, PreparedState, SnapshotPayload } from "../backend.ts";
 import { placeSavedAgent, type PlacedAgent } from "./agent-placement.ts";
 import type { CgroupVersion } from "./cgroups.ts";
-import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
+import { ENGINE_MEMBERS, type Messages } from "./control/engine-control.ts";
+import { PagesSupply } from "./control/pages-supply.ts";
+import { dialectOf } from "./control/known-builds.ts";
+import { AGENT_MEMBER, CONFIG_MEMBER, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
 import { checkRequirements, ImageRequirements, isMadeBy, OVERLAY } from "./image-requirements.ts";
 import { launch, type Launch } from "./launch.ts";
 import { networkIsOff, type NetworkMode } from "../network-mode.ts";
@@ -27,6 +31,9 @@ import { PipeSupply } from "./stdio-pipes.ts";
 import { checkSize } from "./warm/state-size.ts";
 
 const USUAL_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** Limits of the page cache that is prepared for saves. */
+const MOST_PREPARED_BYTES = 1024 ** 3;
+const PREPARED_PART = 1 / 16;
 const RESTORED_HOOK = ".sandboxer/restored";
 
 export interface StarterOptions {
@@ -59,6 +66,8 @@ export interface StarterOptions {
   readonly network?: NetworkSupport | undefined;
   /** Absent: auto. */
   readonly networkMode?: NetworkMode;
+  /** See {@link Messages.only}; absent: no. */
+  readonly onlyMessages?: boolean;
 }
 
 export interface Machine {
@@ -91,6 +100,7 @@ export class SandboxStarter {
   readonly #options: StarterOptions;
   readonly #machine: Machine;
   readonly #pipes: PipeSupply;
+  readonly #pages: PagesSupply;
   readonly #network: ServerNetwork | undefined;
   readonly #onEnded: Launch["onEnded"];
   /** By path. */
@@ -103,6 +113,12 @@ export class SandboxStarter {
     this.#traits = new Map([[options.engine.path, Promise.resolve(machine.traits)]]);
     this.#pipes = new PipeSupply(options.runDirectory.workDirectory, machine.agent.path);
     this.#pipes.prepare();
+    this.#pages = new PagesSupply({
+      folder: options.runDirectory.pagesDirectory,
+      filler: machine.agent.path,
+      maxBytes: Math.min(MOST_PREPARED_BYTES, totalmem() * PREPARED_PART),
+      clock: systemClock,
+    });
     this.images = new ImageResolver({
       cacheDirectory: join(options.cacheDirectory, "root-filesystems"),
       trustedImages: [options.defaultImage],
@@ -267,11 +283,18 @@ export class SandboxStarter {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#pipes.close(), this.#network?.close()]);
+    await Promise.all([this.#pipes.close(), this.#pages.close(), this.#network?.close()]);
   }
 
   get #engine(): Engine {
     return { ...this.#options.engine, platform: this.#options.platform };
+  }
+
+  /** Undefined: this engine is driven by commands. */
+  #messagesFor({ version, control }: Engine): Messages | undefined {
+    const dialect = control === "messages" ? dialectOf(version) : undefined;
+    const { onlyMessages: only = false } = this.#options;
+    return dialect && { dialect, sender: this.#machine.agent.path, pages: this.#pages, only };
   }
 
   async #traitsOf({ path }: Engine): Promise<EngineTraits> {
@@ -300,6 +323,7 @@ export class SandboxStarter {
       heartbeatMs,
       dozeAfterMs,
       pipes: this.#pipes,
+      messages: this.#messagesFor(engine),
       network: this.#network,
       rootInside,
       // This server's own, never one that came with an image.

@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { dialectOf } from "./control/known-builds.ts";
+import type { ControlWay } from "./engine.ts";
 import { GvisorBackend } from "./gvisor-backend.ts";
 import { RunDirectory } from "./run-directory.ts";
 import type { Platform } from "./runsc.ts";
 
 export interface SelfTestOptions {
   readonly runscPath: string;
+  readonly version: string;
   readonly platform: Platform;
   readonly agentPath: string;
   /** Scratch space; leftovers of the test are removed. */
@@ -15,11 +18,19 @@ export interface SelfTestOptions {
 }
 
 export type SelfTestResult =
-  | { readonly ok: true; readonly elapsedMs: number }
+  | { readonly ok: true; readonly elapsedMs: number; readonly control: ControlWay }
   | { readonly ok: false; readonly reason: string };
 
-/** Runs, checkpoints, restores and pings a real sandbox: the only proof that a platform works on this machine. */
+/**
+ * Runs, pauses, checkpoints, restores and pings a real sandbox: the only proof that a platform works on this machine.
+ * If the engine is one whose messages are known, then by messages; if one is not taken, again by commands.
+ */
 export async function selfTest(options: SelfTestOptions): Promise<SelfTestResult> {
+  const byMessages = dialectOf(options.version) === undefined ? undefined : await trial(options, "messages");
+  return byMessages?.ok === true ? byMessages : trial(options, "commands");
+}
+
+async function trial(options: SelfTestOptions, control: ControlWay): Promise<SelfTestResult> {
   const started = performance.now();
   const directory = join(options.directory, `self-test-${randomUUID()}`);
   await mkdir(directory, { recursive: true });
@@ -27,7 +38,8 @@ export async function selfTest(options: SelfTestOptions): Promise<SelfTestResult
   const runDirectory = await RunDirectory.open(join(directory, "run"), randomUUID());
   const mib = 1024 * 1024;
   const backend = await GvisorBackend.open({
-    engine: { path: options.runscPath, version: "self-test", sha256: "" },
+    engine: { path: options.runscPath, version: options.version, sha256: "", control },
+    onlyMessages: true,
     platform: options.platform,
     agentPath: options.agentPath,
     runDirectory,
@@ -41,13 +53,16 @@ export async function selfTest(options: SelfTestOptions): Promise<SelfTestResult
     const spec = { env: {}, resources: {}, network: "none" as const };
     const request = { sandboxId: randomUUID(), spec };
     const first = await backend.acquire(request, { signal });
+    await first.freeze();
+    await first.thaw();
     const image = join(directory, "image");
     await mkdir(image);
     const snapshot = await first.snapshot(image, { mode: "full", leaveRunning: false, signal });
     await first.destroy();
     const second = await backend.acquireFromSnapshot(request, snapshot, { signal });
+    await second.untilLoaded({ signal, timeoutMs: options.timeoutMs });
     await second.ping({ signal });
-    return { ok: true, elapsedMs: Math.round(performance.now() - started) };
+    return { ok: true, elapsedMs: Math.round(performance.now() - started), control };
   } catch (error) {
     return { ok: false, reason: (error as Error).message };
   } finally {

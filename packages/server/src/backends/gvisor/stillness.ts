@@ -1,6 +1,6 @@
 import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
-import type { Runsc } from "./runsc.ts";
+import type { EngineControl } from "./control/engine-control.ts";
 import type { Doze } from "./doze.ts";
 
 /** Most captured sandboxes have ended by then. */
@@ -9,30 +9,28 @@ const QUIET_MS = 10_000;
 /** The ways in which a sandbox is frozen: its agent silent, its processes frozen, and everything inside paused. */
 export class Stillness {
   readonly #agent: AgentClient;
-  readonly #runsc: Runsc;
-  readonly #containerId: string;
+  readonly #control: Pick<EngineControl, "pause" | "resume">;
   readonly #doze: Doze;
-  /** runsc refuses to pause a paused and to resume a running one, so steps run one after the other. */
+  /** runsc refuses to pause a paused sandbox, and gVisor's kernel counts pauses: steps run one after the other. */
   readonly #steps = new SerialQueue();
   /** Its user wants it paused; the rest is what a save needs, and ends with it. */
   #held = false;
   #silent = false;
   #frozen = false;
-  /** Paused by runsc, or because it dozed already and is kept so. */
-  #paused: "by runsc" | "dozing" | undefined;
+  /** Paused by the engine, or because it dozed already and is kept so. */
+  #paused: "by engine" | "dozing" | undefined;
   #pauseTimer: NodeJS.Timeout | undefined;
 
-  constructor(agent: AgentClient, runsc: Runsc, containerId: string, doze: Doze) {
+  constructor(agent: AgentClient, control: Pick<EngineControl, "pause" | "resume">, doze: Doze) {
     this.#agent = agent;
-    this.#runsc = runsc;
-    this.#containerId = containerId;
+    this.#control = control;
     this.#doze = doze;
   }
 
   /**
    * Captures everything while the agent's pipes are empty and nobody sees activity inside, until {@link release};
-   * returns when that began. One step together with its preparation: a concurrent hold would stop the kernel that runsc
-   * waits for. Anything that could be observed otherwise is `paused` before.
+   * returns when that began. One step together with its preparation: a concurrent hold would stop the kernel that the
+   * capture waits for. Anything that could be observed otherwise is `paused` before.
    */
   capture(work: () => Promise<void>, { paused }: { readonly paused: boolean }): Promise<number> {
     return this.#step(async () => {
@@ -70,12 +68,12 @@ export class Stillness {
 
   /**
    * Pauses a captured sandbox that nobody waits for. If nothing seems to run inside, gVisor's kernel is only stopped,
-   * which costs nothing: most end a moment later. A pause by runsc takes a process, and half as much CPU as the
+   * which costs nothing: most end a moment later. A pause by a runsc command takes half as much CPU as the
    * capture; but a process that makes no system calls, unknown to the server, runs until then.
    */
   pauseSoon(): void {
     const pause = async (): Promise<void> => {
-      if (!this.#silent || this.#paused === "by runsc") return;
+      if (!this.#silent || this.#paused === "by engine") return;
       await this.#resume();
       await this.#pauseAndStop();
     };
@@ -83,7 +81,7 @@ export class Stillness {
       this.#pauseTimer = setTimeout(() => void this.#step(pause).catch(() => {}), QUIET_MS);
       this.#pauseTimer.unref();
     };
-    // In its turn: runsc would wait forever for a kernel that is stopped in the middle of another step.
+    // In its turn: nobody would answer from a kernel that is stopped in the middle of another step.
     void this.#step(async () => {
       if (!this.#agent.busy && this.#stopKernel()) pauseLater();
       else await pause();
@@ -141,10 +139,10 @@ export class Stillness {
     }
     this.#doze.keepAwake();
     await this.#command("pause");
-    this.#paused = "by runsc";
+    this.#paused = "by engine";
   }
 
-  /** For a pause without runsc: it could not answer. */
+  /** For a pause without the engine: it could not answer. */
   async #pauseAndStop(): Promise<void> {
     await this.#pause();
     this.#doze.keepStopped();
@@ -159,7 +157,7 @@ export class Stillness {
 
   async #resume(): Promise<void> {
     this.#doze.keepAwake();
-    if (this.#paused === "by runsc") await this.#command("resume");
+    if (this.#paused === "by engine") await this.#command("resume");
     this.#paused = undefined;
   }
 
@@ -167,7 +165,7 @@ export class Stillness {
   async #command(name: "pause" | "resume"): Promise<void> {
     if (this.#agent.failure !== undefined) throw this.#agent.failure;
     try {
-      await this.#runsc.command([name, this.#containerId]);
+      await this.#control[name]();
     } catch (error) {
       throw this.#agent.failure ?? error;
     }

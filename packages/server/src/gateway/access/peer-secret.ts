@@ -16,7 +16,7 @@ export function ringOf(sandboxId: string): string {
 }
 
 /** A server that relays a call proves in this header that it has counted the call. */
-const RELAYED_HEADER = "sandboxer-relayed";
+export const RELAYED_HEADER = "sandboxer-relayed";
 /** Clocks of servers differ, and a call may wait. */
 const PROOF_AGE_MS = 5 * 60_000;
 

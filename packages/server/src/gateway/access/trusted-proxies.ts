@@ -12,21 +12,31 @@ export function isNetwork(text: string): boolean {
 
 /** Addresses and networks. An IPv4 address in the form of IPv6 is the same address. */
 export class Networks {
-  readonly #list = new net.BlockList();
+  readonly #networks: readonly string[];
+  #list: net.BlockList | undefined;
 
   /** Takes texts that {@link isNetwork} accepts. */
   constructor(networks: readonly string[]) {
-    for (const network of networks) {
-      const [address = "", prefix] = network.split("/");
-      const family = isIPv6(address) ? "ipv6" : "ipv4";
-      this.#list.addSubnet(address, Number(prefix ?? (family === "ipv6" ? 128 : 32)), family);
-    }
+    this.#networks = networks;
   }
 
   has(address: string | undefined): boolean {
     const bare = (address ?? "").replace(/%.*$/, "");
-    return isIP(bare) !== 0 && this.#list.check(bare, isIPv6(bare) ? "ipv6" : "ipv4");
+    if (isIP(bare) === 0) return false;
+    // Not earlier: Node's test for IPv6 takes milliseconds the first time.
+    this.#list ??= blockListOf(this.#networks);
+    return this.#list.check(bare, isIPv6(bare) ? "ipv6" : "ipv4");
   }
+}
+
+function blockListOf(networks: readonly string[]): net.BlockList {
+  const list = new net.BlockList();
+  for (const network of networks) {
+    const [address = "", prefix] = network.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    list.addSubnet(address, Number(prefix ?? (family === "ipv6" ? 128 : 32)), family);
+  }
+  return list;
 }
 
 /** The proxies in front of this server whose reported addresses are trusted. */

@@ -75,12 +75,14 @@ function perform(service: Service, name: RouteName, call: Call<Route>): Begun {
   const handler = service.handlers[name] as Handler<Route>;
   const subject = routeSubject(route, call.params);
   const begin = async (begun: Call<Route>): Promise<unknown> => {
+    const { placement } = service;
+    const mayPlace = placement !== undefined && begun.placeable !== undefined;
     try {
-      return await handler(begun);
+      return await handler(mayPlace ? { ...begun, options: { ...begun.options, mayPlace } } : begun);
     } catch (error) {
       const said = await nowSaidOf(service, subject.sandboxId, error);
-      if (service.placement === undefined) throw said;
-      return await service.placement.elsewhere(begun, said);
+      if (placement === undefined) throw said;
+      return (await placement.elsewhere(name, begun, said)) ?? (await handler(begun));
     }
   };
   if (route.operation === undefined) return { operation: undefined, result: begin(call) };

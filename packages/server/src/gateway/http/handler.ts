@@ -46,8 +46,12 @@ export interface Call<R extends Route> {
   readonly lastEventId: string | undefined;
   /** The record of the whole call, for routes that have one. Passed on to the manager. */
   readonly options: VerbOptions;
-  /** The request as it came, if another server may carry it out for lack of room here. */
-  readonly placeable: { readonly message: IncomingMessage; readonly body: Buffer } | undefined;
+  /** The request as it came. */
+  readonly message: IncomingMessage;
+  /** Its body, if another server may carry the call out. */
+  readonly placeable: Buffer | undefined;
+  /** From `Prefer: wait`: how long the client waits for a response in one piece instead of a stream. */
+  readonly waitMs: number;
   /** Whether the client's `Accept` names this type. */
   readonly accepts: (contentType: string) => boolean;
 }
@@ -65,10 +69,21 @@ export class StreamAnswer {
   }
 }
 
+/** A short response that is not JSON. */
+export class TextAnswer {
+  readonly contentType: string;
+  readonly text: string;
+
+  constructor(contentType: string, text: string) {
+    this.contentType = contentType;
+    this.text = text;
+  }
+}
+
 /** A route without a response body returns nothing. */
 type Answer<R extends Route> = undefined extends ResponseOf<R> ? void : ResponseOf<R>;
 
-export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | StreamAnswer>;
+export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | StreamAnswer | TextAnswer>;
 
 /** The services behind the routes. */
 export interface Service extends SharedCallsHolder {
@@ -84,8 +99,8 @@ export interface Service extends SharedCallsHolder {
   /** Undefined without a configured store. */
   readonly placement:
     | {
-        /** The answer of a server that had room. Throws `error`, with which this one refused, if none has. */
-        elsewhere(call: Call<Route>, error: unknown): Promise<unknown>;
+        /** The answer of another server that took it; undefined: this one may, too. Throws why nobody takes it. */
+        elsewhere(name: RouteName, call: Call<Route>, refused: unknown): Promise<unknown>;
       }
     | undefined;
   /** The epoch of this server's ownership of a sandbox; undefined: it does not own it. */

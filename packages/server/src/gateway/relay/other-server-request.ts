@@ -35,7 +35,7 @@ export function requestOtherServer(server: OtherServer, { method, path, headers 
     path: base.pathname.replace(/\/+$/, "") + path,
     headers,
     agent: false,
-    ...(server.ca === undefined ? {} : { ca: server.ca }),
+    ...server.tls,
   });
   let reached = false;
   const timer = setTimeout(() => request.destroy(new Error(`no connection within ${CONNECT_MS / 1000} s`)), CONNECT_MS);
@@ -61,7 +61,7 @@ export function requestOtherServer(server: OtherServer, { method, path, headers 
 /** The URL comes from the store, where anyone with access may have written it. */
 function addressOf(server: OtherServer): URL {
   const base = URL.canParse(server.url) ? new URL(server.url) : undefined;
-  if (base?.protocol === "http:" && server.ca !== undefined)
+  if (base?.protocol === "http:" && server.tls !== undefined)
     throw unreachable(server, false, new Error("--peer-ca is set, and its --advertise-url is not https"));
   if (base?.protocol === "http:" || base?.protocol === "https:") return base;
   throw unreachable(server, false, new Error("it is not a server URL"));

@@ -1,12 +1,22 @@
-import type { RequestListener, Server } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { createSecureServer } from "node:http2";
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { PEER_HEADER, RELAYED_HEADER } from "../access/peer-secret.ts";
 import { RequestOverHttp2, ResponseOverHttp2 } from "./http2-messages.ts";
+
+/** The headers with which servers prove that they are of the same store. */
+const PROOFS = [PEER_HEADER, RELAYED_HEADER];
 
 /** A certificate chain and its key, in PEM. */
 export interface Credentials {
   readonly cert: string;
   readonly key: string;
+  /**
+   * Authorities, in PEM: calls between servers count only over connections with a certificate that comes from them.
+   * Undefined: the proof of the shared secret is enough.
+   */
+  readonly clientCa?: string | undefined;
 }
 
 export interface SecureServerOptions {
@@ -27,17 +37,26 @@ const IDLE_MS = 75_000;
  * one, but everything that is used of a plain server is there. New credentials apply to new connections.
  */
 export function secureServer({ credentials, onRenewed }: SecureServerOptions, handler: RequestListener): Server {
+  const { clientCa } = credentials;
+  const asksForCertificate = clientCa !== undefined;
   const server = createSecureServer(
     {
-      ...credentials,
+      ...contextOf(credentials),
+      // Clients need none: a connection without one is only no server's.
+      ...(asksForCertificate ? { requestCert: true, rejectUnauthorized: false } : {}),
       allowHTTP1: true,
       handshakeTimeout: HANDSHAKE_MS,
       settings: { maxConcurrentStreams: MAX_STREAMS },
       Http2ServerRequest: RequestOverHttp2,
       Http2ServerResponse: ResponseOverHttp2,
     },
-    handler as never,
+    ((request: IncomingMessage, response: ServerResponse) => {
+      if (asksForCertificate) forgetUnproved(request);
+      handler(request, response);
+    }) as never,
   );
+  // Before those that are added later.
+  if (asksForCertificate) server.on("upgrade", forgetUnproved);
   // Also those that have not finished their handshake.
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -45,11 +64,21 @@ export function secureServer({ credentials, onRenewed }: SecureServerOptions, ha
     socket.once("close", () => sockets.delete(socket));
   });
   server.on("session", (session) => session.setTimeout(IDLE_MS, () => session.close()));
-  onRenewed((renewed) => server.setSecureContext(renewed));
+  onRenewed((renewed) => server.setSecureContext(contextOf(renewed)));
   const plain = server as unknown as Server;
   // As Fastify sets them: bodies have time limits of their own, and may take longer than Node's.
   plain.requestTimeout = 0;
   plain.keepAliveTimeout = KEEP_ALIVE_MS;
   plain.closeAllConnections = () => sockets.forEach((socket) => socket.destroy());
   return plain;
+}
+
+function contextOf({ cert, key, clientCa }: Credentials): { cert: string; key: string; ca?: string } {
+  return { cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) };
+}
+
+/** Whoever knows the secret of the store, and has no certificate, is not one of its servers. */
+function forgetUnproved({ socket, headers }: IncomingMessage): void {
+  if ((socket as TLSSocket).authorized) return;
+  for (const name of PROOFS) delete headers[name];
 }

@@ -59,6 +59,8 @@ function route(state: InstanceState, event: LeaseEvent, context: StepContext): I
       return update(state, event.sandboxId, (sandbox) => onRung(sandbox, context));
     case "bury":
       return { ...state, others: buryCertainly(state.others, event.instanceId, event.ticket, context) };
+    case "advertise":
+      return { ...state, settings: { ...state.settings, advert: event.advert } };
     case "close":
       if (state.self !== undefined) return { ...state, self: closeSelf(state.self, event.ticket, context) };
       context.tell({ kind: "closed", ticket: event.ticket });

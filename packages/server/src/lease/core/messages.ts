@@ -1,7 +1,7 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
 import type { HeadDetails, NewSandbox, NewHome, Replacement } from "../head.ts";
 import type { StoredRecord } from "../head-codec.ts";
-import type { LivenessRecord } from "../liveness-record.ts";
+import type { Advert, LivenessRecord } from "../liveness-record.ts";
 
 /** The part of the core that made a request, and its number: an answer to an abandoned request is ignored. */
 export interface Address {
@@ -89,5 +89,7 @@ export type LeaseEvent = {
   | { readonly kind: "rung"; readonly sandboxId: string | undefined }
   /** An instance is known to be dead, whatever its record says. */
   | { readonly kind: "bury"; readonly instanceId: string; readonly ticket: number }
+  /** The next renewal publishes it. */
+  | { readonly kind: "advertise"; readonly advert: Advert }
   | { readonly kind: "close"; readonly ticket: number }
 );

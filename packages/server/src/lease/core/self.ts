@@ -103,9 +103,9 @@ function reasonOf(reply: Reply): string {
 }
 
 function renew(self: SelfState, context: StepContext): SelfState {
-  const { url, ttlMs } = context.view.settings;
+  const { url, ttlMs, advert } = context.view.settings;
   const beat = self.beat + 1;
-  return begin({ ...self, beat }, liveRecord(url, beat, ttlMs, context.nonce()), context);
+  return begin({ ...self, beat }, liveRecord(url, beat, ttlMs, context.nonce(), advert), context);
 }
 
 function bury(self: SelfState, context: StepContext): SelfState {

@@ -1,3 +1,4 @@
+import type { Advert } from "../liveness-record.ts";
 import { type HeadMoves, headMoves } from "../head.ts";
 
 /** The settings of the protocol. All times are durations on the instance's own monotonic clock. */
@@ -5,6 +6,8 @@ export interface LeaseSettings {
   readonly ttlMs: number;
   /** The URL at which other instances and clients reach this one. */
   readonly url: string | null;
+  /** Published with each renewal; absent: nothing. */
+  readonly advert?: Advert | undefined;
   /** Interval between renewals of the own record, and between looks at those of the others. */
   readonly renewMs: number;
   /** Without a confirmed renewal for this long, nothing may run. */

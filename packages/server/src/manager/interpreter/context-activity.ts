@@ -12,6 +12,8 @@ const UNKNOWN_CELL = "unknown";
 export class ContextActivity {
   /** One reader follows a cell at a time. */
   readonly turns = new Places(1);
+  /** Whether the interpreter is being killed. Another reader than that of its cell reads its last output. */
+  isStopping = false;
   #cell: string | undefined;
   /** Whether the interpreter has begun a cell and not ended it. */
   #executing = false;

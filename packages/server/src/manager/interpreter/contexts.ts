@@ -81,6 +81,7 @@ function inTurn<Result>(context: ProcessContext, sandbox: LiveSandbox, work: () 
 }
 
 async function end({ processes }: LiveSandbox, interpreter: ManagedProcess): Promise<void> {
+  if (interpreter.activity !== undefined) interpreter.activity.isStopping = true;
   await interpreter.release();
   processes.forget(interpreter);
 }

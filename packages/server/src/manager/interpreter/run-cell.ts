@@ -18,6 +18,9 @@ import { frameReaderOf, requestLine } from "./languages.ts";
 /** How long an interrupted cell may take to end before its interpreter is killed. */
 const GRACE_MS = 5_000;
 
+/** The reason for which the time limit of a cell is given up. Without one, each cell would make an error. */
+const ENDED = "The cell has ended.";
+
 /** Node loses a signal that comes when a cell begins to wait, and bash one that comes when it starts a program. */
 const LOSES_SIGNALS: ReadonlySet<ContextLanguage> = new Set(["javascript", "typescript", "bash"]);
 const REPEATS = 10;
@@ -79,13 +82,13 @@ export function runCell(
       for await (const event of follow(interpreter, { id, from, signal })) {
         if (event.event === "started" && timeoutMs !== undefined) void limit(timeoutMs, over.signal);
         if (event.event === "end") {
-          over.abort();
+          over.abort(ENDED);
           tellEnd({ code: event.status === "ok" ? 0 : 1, signal: undefined, outputEnd: event.offset }, cell.timedOut);
         }
         yield event;
       }
     } finally {
-      over.abort();
+      over.abort(ENDED);
       free();
     }
   }
@@ -178,7 +181,7 @@ async function* follow(
   let position = from;
   /** The message of an interpreter that cannot start. */
   let tail = "";
-  for await (const chunk of interpreter.follow({ from, signal })) {
+  for await (const chunk of outputOf(interpreter, { from, signal })) {
     position = chunk.offset + chunk.data.length;
     tail = chunk.stream === "stderr" ? textOf(chunk.data) : tail;
     for (const { frame, offset } of reader.read(chunk)) {
@@ -207,6 +210,19 @@ async function* follow(
   interpreter.activity?.ended();
   if (executionCount === 0 && tail !== "") yield { event: "stderr", text: tail, offset: position };
   yield { event: "end", status: "died", executionCount, exit: interpreter.exit, offset: position };
+}
+
+/** To its end; also of an interpreter that is being killed, whose last output another reader has. */
+async function* outputOf(
+  interpreter: ManagedProcess,
+  options: { readonly from: number; readonly signal: AbortSignal },
+): AsyncGenerator<OutputChunk> {
+  try {
+    yield* interpreter.follow(options);
+  } catch (error) {
+    if (interpreter.activity?.isStopping !== true) throw error;
+    await interpreter.exited;
+  }
 }
 
 function textOf(data: Uint8Array): string {

@@ -7,6 +7,7 @@ import { destroySandbox } from "./destroy.ts";
 import { takeShownKey } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { adoptByKey } from "./adopt-by-key.ts";
+import { isPreference } from "../ownership/affinity.ts";
 import { planSandbox, type SandboxPlan } from "./plan.ts";
 import { endOf, reattach, recordOf } from "./reattach.ts";
 import { restoreSandbox } from "./restore.ts";
@@ -74,8 +75,8 @@ async function restoreNewest(
     const { about, labels } = plan;
     return { ...(await restoreFrom(context, snapshot, { labels }, options, { about })), tier: "restored" };
   } catch (error) {
-    // The sandbox exists, for the caller with the key.
-    if (isKeyProblem(error)) throw error;
+    // The sandbox exists, for the caller with the key; or another server is preferred, which restores it.
+    if (isKeyProblem(error) || isPreference(error)) throw error;
     context.options.observer.problem("the snapshot of a key could not be restored", { key, error });
     return undefined;
   }

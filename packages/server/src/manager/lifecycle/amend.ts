@@ -2,6 +2,7 @@ import {
   MAX_LINK_ROUNDS,
   SandboxerError,
   type About,
+  type Affinity,
   type Head,
   type MaxLoss,
   type NetworkPolicy,
@@ -32,6 +33,8 @@ export interface Amendments {
   readonly max_loss?: MaxLoss | null | undefined;
   /** Null: the server's default. */
   readonly retention?: Retention | null | undefined;
+  /** Null: any server. */
+  readonly affinity?: Affinity | null | undefined;
   readonly public_ports?: readonly number[] | undefined;
   readonly network?: NetworkPolicy | undefined;
   /** A port whose signed links no longer work. */
@@ -108,6 +111,7 @@ function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amend
     expires_at,
     max_loss,
     retention,
+    affinity,
     public_ports,
     network,
     withdraw_links,
@@ -123,6 +127,7 @@ function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amend
     ...(expires_at === undefined ? {} : { expires_at }),
     ...(max_loss === undefined ? {} : { max_loss }),
     ...(retention === undefined ? {} : { retention }),
+    ...(affinity === undefined ? {} : { affinity }),
     ...(public_ports === undefined ? {} : { public_ports: [...public_ports] }),
     ...(withdraw_links === undefined ? {} : { link_rounds: nextRound(facts.about, withdraw_links) }),
   };

@@ -10,6 +10,7 @@ import { leaseLost, watchForEnd } from "./end-of-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
 import { openNetwork } from "../network/network-access.ts";
+import { checkPreference } from "../ownership/fitting-servers.ts";
 import { eraseHead, residenceOf } from "../ownership/residence.ts";
 import { checkNeeds, type SandboxPlan, planSandbox, type Manner } from "./plan.ts";
 import { startEntrypoint } from "./entrypoint.ts";
@@ -51,6 +52,9 @@ export async function createSandbox(
 ): Promise<CreatedSandbox> {
   const { plan, source } = request;
   checkNeeds(context, plan);
+  const { backend, about, spec } = plan;
+  if (options.mayPlace === true)
+    await checkPreference(context, { backends: [backend], affinity: about.affinity, resources: spec.resources });
   if (source !== undefined || plan.filesystemSnapshot === undefined) return create(context, request, options);
   return withNamedSource(context, plan.filesystemSnapshot, (named) =>
     create(context, { ...request, source: named }, options),

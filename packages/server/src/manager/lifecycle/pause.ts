@@ -145,10 +145,11 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
   if (lost !== undefined) return discardLostSandbox(context, sandbox, lost);
   // A sandbox that ended during its save was handled by its end.
   if (sandbox.state !== "saving") return;
+  // A draining server saves it again and then ends it. In between it is stopped, and nobody may use it.
+  if (context.draining) return;
   sandbox.stoppedMs = undefined;
   try {
-    // A draining server saves it again and then ends it: it must not run in between.
-    if (context.draining || context.durable.ownership.instances.frozen) {
+    if (context.durable.ownership.instances.frozen) {
       sandbox.moveTo("running");
       freezeIfDue(context, sandbox);
     } else {

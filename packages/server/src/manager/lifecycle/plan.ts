@@ -54,6 +54,7 @@ export async function planSandbox(context: PlanContext, body: CreateRequestBody,
       placement: applied === undefined ? null : placement,
       max_loss: maxLossOf(context, request.max_loss, flags),
       restart: request.restart,
+      affinity: request.affinity,
       retention: request.retention ?? null,
       public_ports: request.public_ports ?? [],
     }),
@@ -184,5 +185,7 @@ async function candidateOf(context: PlanContext, name: string, spec: SandboxSpec
 
 function noneHere({ options }: PlanContext, { profile, backends }: AppliedProfile): SandboxerError {
   const has = [...options.backends.keys()].join(", ");
-  return new SandboxerError("not_supported", `${profile} needs ${backends.join(" or ")}; this server has ${has}.`);
+  return new SandboxerError("not_supported", `${profile} needs ${backends.join(" or ")}; this server has ${has}.`, {
+    details: { misfit: "backend" },
+  });
 }

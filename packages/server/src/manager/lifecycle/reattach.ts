@@ -172,6 +172,7 @@ const MAY_COME_BACK: ReadonlySet<string> = new Set<ErrorCode>([
   "limit_reached",
   "no_space",
   "image_incompatible",
+  "no_fitting_server",
   "secret_unavailable",
   "key_required",
   "wrong_key",

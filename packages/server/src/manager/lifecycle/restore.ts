@@ -1,5 +1,6 @@
 import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
+import type { OpenImage } from "../../checkpoints/open-image.ts";
 import { checkpointKey, checkpointMs } from "../../checkpoints/checkpoint-names.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import { acquireRequest } from "./acquire-request.ts";
@@ -8,6 +9,7 @@ import type { ManagerContext } from "../context.ts";
 import { checkKeysFor, encryptionOfHead, takeShownKey } from "../encryption.ts";
 import { leaseLost, watchForEnd } from "./end-of-sandbox.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
+import { checkMachine, imageOf } from "../ownership/fits-here.ts";
 import { claimStored } from "../ownership/claim-stored.ts";
 import { abandonCopy, eraseHead } from "../ownership/residence.ts";
 import { removeSpare } from "../ownership/spare-copy.ts";
@@ -65,6 +67,9 @@ export async function restoreSandbox(
   context.admit(sandbox);
   const work = { operation: "restore", sandboxId, backend: head.backend } as const;
   try {
+    const image = await imageOf(context, sandboxId, head, { name: checkpoint, presentedKey: keys?.presentedKey });
+    // Before the head is claimed: its owner would hand it off for nothing.
+    if (image !== undefined) checkMachine(context, head.backend, image.manifest);
     return await tracked(context, work, options, async (track) => {
       request.onOwnership("acquiring", head);
       const takeover = new TakeoverEvent(context, sandboxId);
@@ -80,7 +85,7 @@ export async function restoreSandbox(
       takeover.claimed();
       request.onOwnership("acquired", claimed);
       track.lap("claim");
-      const { handle, processes, network } = await bringBack(context, claimed, request, track);
+      const { handle, processes, network } = await bringBack(context, claimed, { ...request, image }, track);
       if (request.snapshot !== undefined) sandbox.amend(changedByLoad(claimed, request.snapshot));
       sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
@@ -97,6 +102,11 @@ export async function restoreSandbox(
   }
 }
 
+interface LoadRequest extends RestoreRequest {
+  /** The image that it had before it was claimed, if that could be read. */
+  readonly image: OpenImage | undefined;
+}
+
 /**
  * The restored sandbox with its executions. On failure the sandbox is released again, or removed if nothing is left of
  * it.
@@ -104,7 +114,7 @@ export async function restoreSandbox(
 async function bringBack(
   context: ManagerContext,
   head: Head,
-  request: RestoreRequest,
+  request: LoadRequest,
   track: Track,
 ): Promise<{ handle: SandboxHandle; processes: readonly SandboxProcess[]; network: NetworkAccess }> {
   let handle: SandboxHandle | undefined;
@@ -135,12 +145,7 @@ function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed
   if (!durable.ownership.holds({ id: sandboxId, epoch: claimed.epoch })) throw leaseLost();
 }
 
-async function load(
-  context: ManagerContext,
-  head: Head,
-  request: RestoreRequest,
-  track: Track,
-): Promise<SandboxHandle> {
+async function load(context: ManagerContext, head: Head, request: LoadRequest, track: Track): Promise<SandboxHandle> {
   const { checkpoints } = context.durable;
   const { sandboxId } = request;
   if (request.snapshot !== undefined) return await loadSnapshot(context, sandboxId, head, request.snapshot, track);
@@ -151,13 +156,14 @@ async function load(
   const snapshotId = name === undefined ? head.lineage.snapshot : undefined;
   if (name === undefined && snapshotId == null) throw notFound(sandboxId);
   const sha256 = name === newest?.name ? newest?.sha256 : undefined;
+  const image = request.image?.key === checkpointKey(sandboxId, name ?? "") ? request.image : undefined;
   return await withGoodCopy(() =>
     withWorkFolder(context.options.workDirectory, async (folder) => {
       const digest = sha256 === undefined ? {} : { sha256 };
       const state =
         name === undefined
           ? await context.snapshots.load(snapshotId ?? "", folder, { ...track.options, verifyBeside: true })
-          : await checkpoints.load(sandboxId, name, folder, { ...track.options, ...digest, verifyBeside: true });
+          : await checkpoints.load(sandboxId, name, folder, { ...track.options, ...digest, image, verifyBeside: true });
       track.lap("unpack");
       const backend = context.backend(head.backend);
       try {

@@ -20,9 +20,10 @@ export function summaryOf(context: ObservingContext): ServerSummary {
 
 function enginesOf({ options }: ObservingContext): ServerSummary["engines"] {
   const engines = [...options.backends.values()].flatMap((backend) => backend.engines ?? []);
-  return engines.map(({ platform, message, ...engine }) => ({
+  return engines.map(({ platform, control, message, ...engine }) => ({
     ...engine,
     platform: platform ?? null,
+    control: control ?? null,
     message: message ?? null,
   }));
 }

@@ -1,4 +1,11 @@
-import { resourcesInMebibytes, sandboxRecordSchema, type Head, type SandboxRecord } from "@sandboxer/protocol";
+import {
+  resourcesInMebibytes,
+  sandboxRecordSchema,
+  shownAffinitySchema,
+  type Affinity,
+  type Head,
+  type SandboxRecord,
+} from "@sandboxer/protocol";
 import { z } from "zod";
 import { recordDamaged } from "../../support/record-damage.ts";
 import type { ObservingContext } from "../room-contexts.ts";
@@ -94,6 +101,7 @@ function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
     expires_at: about.expires_at,
     on_expiry: about.on_expiry ?? "pause",
     restart: about.restart ?? "never",
+    affinity: shownAffinity(about.affinity),
     idle_timeout: facts.idleTimeoutMs / 1000,
     origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
     retention: about.retention,
@@ -103,6 +111,11 @@ function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
     placement: about.placement,
     details: {},
   };
+}
+
+/** Only what this release knows. */
+function shownAffinity(affinity: Affinity | null | undefined): SandboxRecord["affinity"] {
+  return affinity == null ? null : shownAffinitySchema.parse(affinity);
 }
 
 function durabilityOf(

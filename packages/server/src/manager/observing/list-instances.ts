@@ -17,7 +17,15 @@ const ASKED_AT_ONCE = 64;
 
 const UNKNOWN: InstanceCondition = { instance_id: null, frozen: null, frozen_reason: null };
 
-export function instanceCondition(context: ObservingContext): InstanceCondition {
+/** `image`: whether it is on this machine is told, too. */
+export async function conditionFor(context: ObservingContext, image: string | undefined): Promise<InstanceCondition> {
+  const condition = instanceCondition(context);
+  const { images } = context.options;
+  if (image === undefined || images === undefined) return condition;
+  return { ...condition, has_image: await images.has(image).catch(() => false) };
+}
+
+function instanceCondition(context: ObservingContext): InstanceCondition {
   const { instanceId, frozenReason } = context.durable.ownership.instances;
   const condition = {
     instance_id: instanceId,
@@ -43,10 +51,10 @@ async function storedInstances(context: ObservingContext): Promise<InstanceRecor
     conditionsOf(context, servers),
     possessionsByOwner(context, servers),
   ]);
-  const records = servers.map(({ instanceId, url, here, alive }): InstanceRecord => {
+  const records = servers.map(({ instanceId, url, here, alive, labels = {} }): InstanceRecord => {
     const { frozen, frozen_reason } = here ? instanceCondition(context) : (conditions.get(instanceId) ?? UNKNOWN);
     const { owns, wanted, handoffs } = possessions.get(instanceId) ?? { owns: [], wanted: [], handoffs: [] };
-    return { id: instanceId, url: url ?? null, here, alive, frozen, frozen_reason, owns, wanted, handoffs };
+    return { id: instanceId, url: url ?? null, here, alive, labels, frozen, frozen_reason, owns, wanted, handoffs };
   });
   return records.filter(({ alive, owns }) => alive || owns.length > 0);
 }
@@ -92,8 +100,8 @@ async function conditionsOf(
 /** As far as this server knows without its store. */
 function thisInstance(context: ObservingContext): InstanceRecord {
   const { frozen, frozen_reason } = instanceCondition(context);
-  const { url = null } = context.options;
+  const { url = null, labels = {} } = context.options;
   const { instanceId: id } = context.durable.ownership;
   const owns = [...context.sandboxes.keys()];
-  return { id, url, here: true, alive: true, frozen, frozen_reason, owns, wanted: [], handoffs: [] };
+  return { id, url, here: true, alive: true, labels, frozen, frozen_reason, owns, wanted: [], handoffs: [] };
 }

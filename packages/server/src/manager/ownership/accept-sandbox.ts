@@ -3,7 +3,9 @@ import type { ManagerContext } from "../context.ts";
 import { notFound } from "../not-found.ts";
 import { checkEpoch } from "../running.ts";
 import { storedFacts } from "../stored-facts.ts";
+import { checkLabels } from "./affinity.ts";
 import { attachSandbox } from "./attach.ts";
+import { checkMachine, imageOf } from "./fits-here.ts";
 import type { LeftSandbox } from "./peers.ts";
 
 /** Somebody else has resumed or deleted it: nothing is left to do. */
@@ -18,7 +20,7 @@ const SETTLED: ReadonlySet<string> = new Set([
 
 /**
  * Reserves room for a sandbox that another server has left, and resumes it when its turn comes. Throws if this server
- * has no room or not its backend. A client that asks for the sandbox before that gets it, wherever it asks. `ended` is
+ * has no room, or cannot run it. A client that asks for the sandbox before that gets it, wherever it asks. `ended` is
  * undefined, or why this server could not resume the sandbox.
  */
 export async function acceptSandbox(
@@ -32,6 +34,9 @@ export async function acceptSandbox(
   checkEpoch(head, epoch);
   const facts = storedFacts(sandboxId, head);
   context.backend(facts.backend);
+  checkLabels(context.options.labels, facts.about.affinity);
+  const image = await imageOf(context, sandboxId, head);
+  if (image !== undefined) checkMachine(context, facts.backend, image.manifest);
   if (context.draining) throw new SandboxerError("draining", "The server is shutting down.");
   if (!accepted.waiting.has(sandboxId)) {
     context.checkRoom(facts);

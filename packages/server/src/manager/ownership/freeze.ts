@@ -67,6 +67,11 @@ export function isFrozen(context: FreezeContext, sandbox: LiveSandbox): boolean 
   return sandbox.outlivesServer && sandbox.state === "running" && context.durable.ownership.instances.frozen;
 }
 
+/** For work that waited for its turn: a frozen sandbox would not answer it, and nothing else would get a turn. */
+export function checkNotFrozen(context: FreezeContext, sandbox: LiveSandbox): void {
+  if (isFrozen(context, sandbox)) throw frozen();
+}
+
 export interface Patience {
   /** The caller disconnected. */
   readonly signal?: AbortSignal | undefined;

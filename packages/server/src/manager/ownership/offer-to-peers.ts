@@ -1,24 +1,19 @@
-import { asSandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, type Head } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
-import { otherServer } from "./owner-elsewhere.ts";
+import { fittingServers } from "./fitting-servers.ts";
 import type { LeftSandbox } from "./peers.ts";
-import { serversWithRoom } from "./servers-with-room.ts";
+import { wantedByHead } from "./wanted.ts";
 
 /**
- * Asks the better of two other servers to resume a sandbox that this one has saved and released, then the other one.
- * They answer at once, and resume it when their turn comes. False: none of them accepts it, and it stays paused.
+ * Asks the better of two other servers that fit to resume a sandbox which no server runs, then the other one. They
+ * answer at once, and resume it when their turn comes. False: none of them accepts it, and it stays paused.
  */
-export async function offerToPeers(context: ManagerContext, left: LeftSandbox): Promise<boolean> {
+export async function offerToPeers(context: ManagerContext, left: LeftSandbox, head: Head): Promise<boolean> {
   const { peers, observer } = context.options;
   if (peers === undefined) return false;
-  const { instances } = context.durable.ownership;
-  const search = {
-    others: () => instances.liveOthers,
-    serverOf: (instanceId: string) => otherServer(context, instanceId),
-    condition: (url: string) => peers.condition(url),
-  };
   const { sandboxId, from } = left;
-  for await (const { url, instanceId: to } of serversWithRoom(search, 1)) {
+  const wanted = await wantedByHead(context, sandboxId, head);
+  for await (const { url, instanceId: to } of fittingServers(context, wanted, 1)) {
     try {
       await peers.offer(url, left);
       context.recentHandoffs.note(sandboxId);

@@ -1,12 +1,13 @@
 import type { ObservingContext } from "../room-contexts.ts";
+import type { PeerTls } from "./peers.ts";
 import { checkAccess, type Credentials } from "../token.ts";
 
 /** Another live server of the same store, with the address that it wrote there. */
 export interface OtherServer {
   readonly instanceId: string;
   readonly url: string;
-  /** The authorities that its certificate must come from, in PEM. Undefined: Node's, and plain HTTP is allowed. */
-  readonly ca?: string | undefined;
+  /** Undefined: Node's authorities, and plain HTTP is allowed. */
+  readonly tls?: PeerTls | undefined;
 }
 
 const TRUSTED: Credentials = { token: undefined, trusted: true };
@@ -34,5 +35,5 @@ export async function otherServer(context: ObservingContext, instanceId: string)
   const { url: ownUrl } = context.options;
   if (instanceId === ownership.instanceId) return undefined;
   const url = await ownership.instances.urlOf(instanceId);
-  return url === undefined || url === ownUrl ? undefined : { instanceId, url, ca: context.options.peerCa?.() };
+  return url === undefined || url === ownUrl ? undefined : { instanceId, url, tls: context.options.peerTls?.() };
 }

@@ -1,4 +1,4 @@
-import { asSandboxerError, type Head } from "@sandboxer/protocol";
+import { asSandboxerError, type Head, type SandboxerError } from "@sandboxer/protocol";
 import { sandboxViews } from "../../lease/head-entries.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 import { shuffled } from "../../support/shuffled.ts";
@@ -6,8 +6,11 @@ import { SerialQueue } from "../../support/serial-queue.ts";
 import type { ManagerContext } from "../context.ts";
 import { hasState } from "../lifecycle/restore.ts";
 import { acceptSandbox, reportNotResumed } from "./accept-sandbox.ts";
+import { isMisfit } from "./affinity.ts";
+import { fitsElsewhere } from "./fitting-servers.ts";
 import { offerToPeers } from "./offer-to-peers.ts";
 import type { LeftSandbox } from "./peers.ts";
+import { wantedByHead } from "./wanted.ts";
 
 /** Servers learn of a death at about the same time: each begins a little later, and in its own order. */
 const SPREAD_MS = 1_000;
@@ -112,8 +115,17 @@ class LostSandboxes {
       const settled = ended.then((error) => (error === undefined ? undefined : this.#onFailed(left, error.row)));
       this.#context.inBackground("resume of a dead server's sandbox", settled);
     } catch (error) {
-      this.#onRefused(left, asSandboxerError(error).row);
+      if (isMisfit(error)) await this.#onMisfit(left, head, error);
+      else this.#onRefused(left, asSandboxerError(error).row);
     }
+  }
+
+  /** It is for other servers. One that starts later looks at the deaths before. */
+  async #onMisfit(left: LeftSandbox, head: Head, { message }: SandboxerError): Promise<void> {
+    const { sandboxId, epoch } = left;
+    this.#givenUp.set(sandboxId, epoch);
+    const wanted = await wantedByHead(this.#context, sandboxId, head);
+    if (!(await fitsElsewhere(this.#context, wanted))) reportNotResumed(this.#context, left, message);
   }
 
   async #isLost({ state, owner }: Head): Promise<boolean> {
@@ -133,7 +145,7 @@ class LostSandboxes {
     const { sandboxId, epoch } = left;
     const head = await this.#context.durable.ownership.read(sandboxId);
     if (head?.state === "parked" && head.epoch === epoch + 1) {
-      await offerToPeers(this.#context, { ...left, epoch: head.epoch });
+      await offerToPeers(this.#context, { ...left, epoch: head.epoch }, head);
     } else this.#onRefused(left, row);
   }
 }

@@ -6,6 +6,9 @@ import type { RequestKeys } from "../encryption.ts";
 import { resumeSandbox } from "../lifecycle/resume.ts";
 import { live, type LiveSandbox } from "../live-sandbox.ts";
 import { notFound, wasDestroyed } from "../not-found.ts";
+import { isPlaceProblem } from "../ownership/affinity.ts";
+import { offerToPeers } from "../ownership/offer-to-peers.ts";
+import { untilArrived } from "../ownership/until-arrived.ts";
 import { type OtherServer, ownerElsewhere } from "../ownership/owner-elsewhere.ts";
 import { Room } from "../room.ts";
 import { runningSandbox } from "../running.ts";
@@ -16,6 +19,7 @@ import { Wakes } from "./wakes.ts";
 
 /** How often a sandbox is looked for again that another server claimed in between. */
 const LOOKS = 5;
+const NEVER = new AbortController().signal;
 /** After a resume, a program that listens may need a moment until it listens again. */
 const SETTLING_MS = 2_000;
 const CONNECT_AGAIN_MS = 25;
@@ -88,8 +92,8 @@ export class PortVerbs extends Room<ManagerContext> {
   }
 
   /**
-   * The sandbox, which runs here, or the other server that runs it. A paused sandbox is resumed here. An owner keeps
-   * the sandbox: it is never moved for a request.
+   * The sandbox, which runs here, or the other server that runs it. A paused sandbox is resumed here, or on another
+   * server if this one has no room or cannot run it. An owner keeps the sandbox: it is never moved for a request.
    */
   async reach(sandboxId: string, { encryption, signal }: ReachOptions = {}): Promise<Sandbox | OtherServer> {
     const { context } = this;
@@ -102,8 +106,22 @@ export class PortVerbs extends Room<ManagerContext> {
       } catch (error) {
         const isTaken = error instanceof SandboxerError && error.code === "lease_held";
         if (!isTaken || look >= LOOKS) throw error;
+        // It may have accepted the sandbox, and not claimed it yet.
+        await untilArrived(context, sandboxId, signal ?? NEVER);
       }
     }
+  }
+
+  /** Lets another server resume a sandbox that this one has no room for, or cannot run. Returns the error for callers. */
+  async #wakeElsewhere(sandboxId: string, error: unknown): Promise<unknown> {
+    const { context } = this;
+    const head = isPlaceProblem(error) ? await context.storedHead(sandboxId) : undefined;
+    // Another server would need the client's key.
+    if (head === undefined || head.about?.encryption?.held_by === "client") return error;
+    const { epoch } = head;
+    const left = { sandboxId, epoch, from: context.durable.ownership.instanceId, reason: "no_room" } as const;
+    const isOnTheWay = context.recentHandoffs.isOnTheWay(sandboxId) || (await offerToPeers(context, left, head));
+    return isOnTheWay ? new SandboxerError("lease_held", "Another server resumes the sandbox.") : error;
   }
 
   #wake(sandboxId: string, encryption: RequestKeys | undefined): Promise<void> {
@@ -112,7 +130,10 @@ export class PortVerbs extends Room<ManagerContext> {
     return this.#wakes.run(`${sandboxId} ${key}`, async () => {
       if (this.runsHere(sandboxId)) return;
       const options = encryption === undefined ? {} : { encryption };
-      const sandbox = await resumeSandbox(context, { sandboxId, onlyIfFree: true }, options);
+      const resumed = resumeSandbox(context, { sandboxId, onlyIfFree: true }, options);
+      const sandbox = await resumed.catch(async (error: unknown) => {
+        throw await this.#wakeElsewhere(sandboxId, error);
+      });
       // They were paused before, and may be paused again when no request comes.
       sandbox.processes.waitForRequests();
       this.#woken.set(sandboxId, context.nowMs);

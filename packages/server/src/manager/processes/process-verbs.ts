@@ -45,7 +45,10 @@ export class ProcessVerbs extends Room<ProcessContext> {
   }
 
   async get(sandbox: Sandbox, processId: string): Promise<ManagedProcess> {
-    const found = (await this.list(sandbox)).find(({ id }) => id === processId);
+    const isIt = ({ id }: ManagedProcess): boolean => id === processId;
+    const { processes } = live(sandbox);
+    await processes.recalled;
+    const found = processes.overHttp.find(isIt) ?? (await this.list(sandbox)).find(isIt);
     if (found !== undefined) return found;
     throw noProcess(processId);
   }

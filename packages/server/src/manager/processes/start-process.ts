@@ -5,6 +5,7 @@ import type { ProcessContext } from "../room-contexts.ts";
 import { tellEndOf, type StartedExecution } from "../observing/events/execution-events.ts";
 import { INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode, removeCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { checkNotFrozen } from "../ownership/freeze.ts";
 import { checkUser } from "./check-user.ts";
 import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";
@@ -47,15 +48,16 @@ export function startProcess(
   // A save must see the process either started or not at all.
   return sandbox.queue.run(async () => {
     sandbox.checkRunning();
+    checkNotFrozen(context, sandbox);
     if (request.pty !== undefined && !context.backend(sandbox.facts.backend).capabilities.pty) {
       throw new SandboxerError("not_supported", `The backend ${sandbox.facts.backend} does not support terminals.`);
     }
     checkUser(context.backend(sandbox.facts.backend), request.user);
     const { processes, handle } = sandbox;
-    await processes.sync(handle, hooksFor(context, sandbox));
+    await processes.complete(handle, hooksFor(context, sandbox));
     const id = processId(request.idempotency);
     const known = processes.overHttp.find((process) => process.id === id);
-    if (known === undefined) await makeRoom(sandbox);
+    if (known === undefined) makeRoom(sandbox);
     const process =
       known === undefined ? await start(context, sandbox, request, traitsOf(request, id)) : repeated(known, request);
     if (!request.detached && !request.kept) process.waiting += 1;
@@ -72,11 +74,13 @@ export function startExecution(
 ): Promise<ManagedProcess> {
   return sandbox.queue.run(async () => {
     sandbox.checkRunning();
+    checkNotFrozen(context, sandbox);
     const { execution } = sandbox.processes;
     // An execution that another server started, and whose output no client requested here, is not the current one.
     if (execution?.running === true && !execution.startedHere && !execution.followed) execution.detach();
     sandbox.processes.checkNotExecuting("An execution is already in progress.");
-    await dropExecution(sandbox);
+    // Not awaited: the sandbox drops it before it starts the next.
+    void dropExecution(sandbox);
     const traits = executionTraits(randomUUID(), needsFile(code));
     return start(context, sandbox, { what: { language, code } }, traits);
   });
@@ -96,10 +100,11 @@ function repeated(known: ManagedProcess, { idempotency }: StartRequest): Managed
   });
 }
 
-async function makeRoom({ processes }: LiveSandbox): Promise<void> {
+function makeRoom({ processes }: LiveSandbox): void {
   for (const process of processes.surplus()) {
     processes.forget(process);
-    await process.release().catch(() => {});
+    // Not awaited: the sandbox drops it before it starts another.
+    process.release().catch(() => {});
   }
   if (processes.overHttp.length < MAX_PROCESSES) return;
   throw new SandboxerError(
@@ -159,6 +164,7 @@ async function start(
     if (stdin !== undefined) await giveStdin(process, stdin);
     return process;
   } catch (error) {
+    processes.doubt();
     if (traits.codeFile) await removeCode(handle, traits.id);
     throw error;
   }

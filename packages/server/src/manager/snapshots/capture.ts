@@ -129,6 +129,7 @@ function describe(
     idle_timeout: inStore(facts).idle_timeout,
     max_loss: facts.about.max_loss,
     retention: facts.about.retention,
+    affinity: facts.about.affinity,
     encryption: facts.about.encryption,
   };
 }

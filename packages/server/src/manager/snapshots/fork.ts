@@ -4,24 +4,35 @@ import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import type { CreatedSandbox } from "../lifecycle/create.ts";
 import { destroySandbox } from "../lifecycle/destroy.ts";
+import { isPlaceProblem, isPreference } from "../ownership/affinity.ts";
 import { checkShown, keysShown } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { captureSnapshot } from "./capture.ts";
 import { removeSnapshot } from "./remove-snapshot.ts";
 import { restoreFrom, withinProfile } from "./restore-snapshot.ts";
-import { sourceOf } from "./source.ts";
+import { forkSource } from "./source.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 
 /** More at once would only compete for the disk. */
 const RESTORES_AT_ONCE = 4;
 
+/** A copy on another server: its record with its token, as that server answered. */
+export interface CopyElsewhere {
+  readonly record: Record<string, unknown>;
+  readonly remove: () => Promise<void>;
+}
+
+/** Creates a copy on another server; undefined: none takes it. */
+export type CopiesElsewhere = (snapshotId: string, body: RestoreRequestBody) => Promise<CopyElsewhere | undefined>;
+
 export interface Forked {
   readonly snapshotId: string;
-  readonly created: readonly CreatedSandbox[];
+  readonly created: readonly (CreatedSandbox | CopyElsewhere)[];
 }
 
 /**
- * Captures a sandbox once and creates new ones from it; the sandbox keeps running. If one copy fails, all are undone.
+ * Captures a sandbox once and creates new ones from it; the sandbox keeps running. Copies that this server has no room
+ * for, or that prefer others, are created elsewhere if the caller can do that. If one copy fails, all are undone.
  * The snapshot goes when none of them needs it any more, unless somebody has named, labelled or pinned it.
  */
 export async function forkSandbox(
@@ -29,15 +40,27 @@ export async function forkSandbox(
   sandbox: LiveSandbox,
   { count, ...wanted }: BodyOf<Routes["forkSandbox"]>,
   given: VerbOptions = {},
+  elsewhere?: CopiesElsewhere,
 ): Promise<Forked> {
   const options = { ...given, encryption: keysShown(sandbox, given.encryption) };
   // Before anything is captured for it.
   checkShown(sandbox.facts.about.encryption, options.encryption);
   const body = withinProfile(context, sandbox.facts.about.profile, wanted);
   const { snapshot } = await captureSnapshot(context, sandbox, { reason: "fork" }, options);
-  const restored = sourceOf(context, snapshot);
-  const source = { ...restored, lineage: { ...restored.lineage, fork: snapshot.id } };
-  const created: CreatedSandbox[] = [];
+  const source = forkSource(context, snapshot);
+  const restoreHere = (wish: RestoreRequestBody, mayPlace: boolean): Promise<CreatedSandbox> =>
+    restoreFrom(context, snapshot, wish, { ...options, mayPlace }, { source });
+  const restore = async (wish: RestoreRequestBody): Promise<CreatedSandbox | CopyElsewhere> => {
+    try {
+      return await restoreHere(wish, elsewhere !== undefined);
+    } catch (error) {
+      if (elsewhere === undefined || !isPlaceProblem(error)) throw error;
+      const copy = await elsewhere(snapshot.id, wish);
+      if (copy === undefined && !isPreference(error)) throw error;
+      return copy ?? (await restoreHere(wish, false));
+    }
+  };
+  const created: Forked["created"][number][] = [];
   const failures: SandboxerError[] = [];
   let started = 0;
   const restoreSome = async (): Promise<void> => {
@@ -45,7 +68,7 @@ export async function forkSandbox(
       started += 1;
       const number = started;
       try {
-        created[number - 1] = await restoreFrom(context, snapshot, named(body, number, count), options, { source });
+        created[number - 1] = await restore(named(body, number, count));
         options.operation?.onProgress({ phase: `restored ${created.filter(Boolean).length} of ${count}` });
       } catch (error) {
         failures.push(asSandboxerError(error));
@@ -72,11 +95,13 @@ function named(body: RestoreRequestBody, number: number, count: number): Restore
 async function undo(
   context: ManagerContext,
   snapshot: StoredSnapshot,
-  created: readonly CreatedSandbox[],
+  created: Forked["created"],
   failure: SandboxerError,
   count: number,
 ): Promise<SandboxerError> {
-  const ends = created.map((each) => context.reported("end of an undone fork", destroySandbox(context, each.sandbox)));
+  const end = (copy: CreatedSandbox | CopyElsewhere): Promise<unknown> =>
+    "remove" in copy ? copy.remove() : destroySandbox(context, copy.sandbox);
+  const ends = created.map((copy) => context.reported("end of an undone fork", end(copy)));
   await Promise.all(ends);
   await context.reported("removal of a fork's snapshot", removeSnapshot(context, snapshot.id));
   const what = `The fork failed and was undone: ${created.length} of ${count} sandboxes were created, then: `;

@@ -4,8 +4,10 @@ import type { ManagerContext } from "../context.ts";
 import { createSandbox, type CreatedSandbox } from "../lifecycle/create.ts";
 import { ttlWithin } from "../lifecycle/time-to-live.ts";
 import { carriedBy, checkCarried, withLost } from "./portable/carried.ts";
+import { checkMachine } from "../ownership/fits-here.ts";
+import { loadWay } from "./portable/loadable.ts";
 import { planOfSnapshot } from "./portable/plan-restore.ts";
-import { findSnapshot, popularSource, type SandboxSource, sourceOf } from "./source.ts";
+import { findSnapshot, forkSource, labelOf, popularSource, type SandboxSource, sourceOf } from "./source.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 
 export interface RestoredSandbox extends CreatedSandbox {
@@ -18,12 +20,14 @@ export async function restoreSnapshot(
   idOrName: string,
   body: RestoreRequestBody,
   options: VerbOptions = {},
+  { isFork = false }: { readonly isFork?: boolean } = {},
 ): Promise<RestoredSandbox> {
   const snapshot = await findSnapshot(context, idOrName);
   const carried = await carriedBy(context, snapshot, body);
   // Loading it shows whether a snapshot that was found damaged still is.
   if (snapshot.state === "ready") checkCarried(carried);
-  const restored = await restoreFrom(context, snapshot, body, options, { source: popularSource(context, snapshot) });
+  const source = isFork ? forkSource(context, snapshot) : popularSource(context, snapshot);
+  const restored = await restoreFrom(context, snapshot, body, options, { source });
   return { ...restored, carried: withLost(carried, restored.lost) };
 }
 
@@ -37,6 +41,8 @@ export async function restoreFrom(
   options.operation?.concerns({ snapshotId: snapshot.id });
   const planned = planOfSnapshot(context, snapshot, withinProfile(context, body.profile ?? snapshot.profile, body));
   const plan = about === undefined ? planned : { ...planned, about };
+  const label = labelOf(snapshot);
+  if (loadWay(context.backend(plan.backend), label) === "native") checkMachine(context, plan.backend, label);
   const created = await createSandbox(context, { plan, source }, options);
   const data = { snapshot_id: snapshot.id, from: snapshot.sandbox_id };
   context.events.append({ type: "sandbox.restored", sandboxId: created.sandbox.id, data });

@@ -45,8 +45,13 @@ export class SnapshotVerbs extends Room<ManagerContext> {
   }
 
   /** Creates a new sandbox from a snapshot. */
-  restore(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<GivenOut<RestoredSandbox>> {
-    return restoreSnapshot(this.context, idOrName, body, options);
+  restore(
+    idOrName: string,
+    body: RestoreRequestBody,
+    options?: VerbOptions,
+    manner?: { readonly isFork: boolean },
+  ): Promise<GivenOut<RestoredSandbox>> {
+    return restoreSnapshot(this.context, idOrName, body, options, manner);
   }
 }
 

@@ -46,6 +46,12 @@ export function sourceOf(context: ManagerContext, snapshot: StoredSnapshot, name
   };
 }
 
+/** The state of a fork's snapshot, for one of its copies. */
+export function forkSource(context: ManagerContext, snapshot: StoredSnapshot): SandboxSource {
+  const source = sourceOf(context, snapshot);
+  return { ...source, lineage: { ...source.lineage, fork: snapshot.id } };
+}
+
 /** The facts of a snapshot's record about its state. */
 export function labelOf({ kind, requirements, backend: from }: StoredSnapshot): StateLabel {
   return { kind, requirements: requirements ?? {}, from };

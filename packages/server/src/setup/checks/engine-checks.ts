@@ -99,8 +99,10 @@ async function checkPlatform(
     const verdict =
       (await readVerdict({ cacheDirectory: context.cacheDirectory, engine, agent, platform })) ??
       (await test(engine, agent, platform));
-    if (verdict.ok)
-      return { ...base, state: "found", version: platform, message: `${platform}: run, checkpoint and restore work` };
+    if (verdict.ok) {
+      const message = `${platform}: run, checkpoint and restore work; sandboxes are driven by ${verdict.control}`;
+      return { ...base, state: "found", version: platform, message };
+    }
     reasons.push(`${platform}: ${verdict.reason}`);
   }
   return {
@@ -145,7 +147,8 @@ async function test(engine: Engine, agent: AgentBinary, platform: Platform): Pro
   const directory = await mkdtemp(join(tmpdir(), "sandboxer-doctor-"));
   try {
     const timeoutMs = SELF_TEST_TIMEOUT_MS;
-    return await loadedSelfTest({ runscPath: engine.path, platform, agentPath: agent.path, directory, timeoutMs });
+    const { path: runscPath, version } = engine;
+    return await loadedSelfTest({ runscPath, version, platform, agentPath: agent.path, directory, timeoutMs });
   } catch (thrown) {
     return { ok: false, reason: (thrown as Error).message };
   } finally {

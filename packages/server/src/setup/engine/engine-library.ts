@@ -3,7 +3,7 @@ import type { CallOptions } from "../../support/call-options.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
 import type { AgentBinary } from "../agent-binary.ts";
 import type { Platform, SetupContext } from "../context.ts";
-import { choosePlatform, type SelfTest } from "../platform.ts";
+import { choosePlatform, type Choice, type SelfTest } from "../platform.ts";
 import type { EngineFacts } from "../../backends/backend.ts";
 import { withSetupLock } from "../prepare-gvisor.ts";
 import { cachedEnginePath } from "./cache.ts";
@@ -13,9 +13,7 @@ import type { Engine, EngineSource } from "./source.ts";
 import { isOutdated, lacks, NEWEST_ENGINE_VERSION } from "./version.ts";
 
 /** An engine that works on this machine, on this platform. */
-export interface TestedEngine extends Engine {
-  readonly platform: Platform;
-}
+export interface TestedEngine extends Engine, Choice {}
 
 /** The engine that wrote an image. */
 export interface WantedEngine {
@@ -55,11 +53,16 @@ export class EngineLibrary {
     this.#context = { ...context, signal: this.#stop.signal };
     this.#agent = agent;
     this.#options = options;
-    this.#note(current, { platform: current.platform, state: "default", message: lacks(current.version) });
+    const { platform, control, version } = current;
+    this.#note(current, { platform, control, state: "default", message: lacks(version) });
   }
 
   get facts(): readonly EngineFacts[] {
     return [...this.#facts.values()];
+  }
+
+  get fetches(): boolean {
+    return this.#options.fetch;
   }
 
   /** Notes what else is installed, and fetches or builds the newest tested engine in the background if it is newer. */
@@ -109,15 +112,16 @@ export class EngineLibrary {
 
   async #test(engine: Engine, platform: Platform): Promise<TestedEngine> {
     const context = { ...this.#context, platform };
+    let choice: Choice;
     try {
-      await withSetupLock(context, () => choosePlatform(context, engine, this.#agent, this.#options.selfTest));
+      choice = await withSetupLock(context, () => choosePlatform(context, engine, this.#agent, this.#options.selfTest));
     } catch (thrown) {
       throw incompatible(
         `runsc ${engine.version}, which saved it, does not work on this machine: ${(thrown as Error).message}`,
       );
     }
-    if (this.#facts.get(engine.version)?.state !== "default") this.#note(engine, { platform, state: "used" });
-    return { ...engine, platform };
+    if (this.#facts.get(engine.version)?.state !== "default") this.#note(engine, { ...choice, state: "used" });
+    return { ...engine, ...choice };
   }
 
   async #fetched(wanted: WantedEngine, { signal, onProgress }: CallOptions): Promise<Engine> {
@@ -190,9 +194,9 @@ export class EngineLibrary {
 
   #note(
     { version, source }: Pick<Engine, "version" | "source">,
-    { platform, state = "installed", message }: Partial<Pick<EngineFacts, "platform" | "state" | "message">>,
+    { platform, control, state = "installed", message }: Partial<Omit<EngineFacts, "version" | "source">>,
   ): void {
-    this.#facts.set(version, { version, source, platform, state, message });
+    this.#facts.set(version, { version, source, platform, control, state, message });
   }
 
   #say(state: "done" | "skipped", message: string): void {

@@ -28,6 +28,9 @@ import { TemporaryFiles } from "./temporary-files.ts";
 const UNFIT_HINT =
   "Use a folder that this user can write to, on a file system with hard links (ext4, xfs, btrfs, NFS).";
 
+/** As many files as Node works on at once by default. */
+const FILE_THREADS = 4;
+
 export interface DirectoryOptions {
   /** For cells; absent: before the answer. */
   readonly syncs?: Syncs;
@@ -144,7 +147,7 @@ export class DirectoryStore implements ObjectStore {
 
   async probe(): Promise<void> {
     await inTermsOfStore("its root", () => stat(this.address));
-    await probeStore(this, UNFIT_HINT);
+    await probeStore(this, UNFIT_HINT, FILE_THREADS);
   }
 
   /** Names that are not valid keys are foreign, or belong to this driver. */

@@ -59,6 +59,12 @@ describeGvisor("after a server was killed", (engine) => {
     ["warm", 300],
     ["save", 15],
     ["save", 60],
+    ["save files", 0],
+    ["save message", 0],
+    ["save again", 0],
+    ["save again", 10],
+    ["save again", 40],
+    ["save again", 150],
     ["restore", 30],
     ["restore", 150],
   ])(

@@ -6,9 +6,12 @@ import { lookAgainAfterMs } from "../../../src/backends/gvisor/disk-limit.ts";
 import {
   checkRequirements,
   ImageRequirements,
+  machineFacts,
+  needsOf,
   OVERLAY,
   readCpuFeatures,
 } from "../../../src/backends/gvisor/image-requirements.ts";
+import { whyNotOn } from "../../../src/manager/ownership/machine-fit.ts";
 import { identityDifferences } from "../../../src/backends/gvisor/root-filesystem/root-filesystem.ts";
 import { firstReason, RunscError } from "../../../src/backends/gvisor/runsc.ts";
 
@@ -29,6 +32,18 @@ const machine = { engineVersion: "2024", platform: "systrap", cpuFeatures: ["fpu
 test("an image runs where everything it needs is present, and on a machine with more", () => {
   expect(() => checkRequirements(wanted, machine, identity)).not.toThrow();
   expect(ImageRequirements.parse({ ...wanted, later: "field" })).toMatchObject({ later: "field" });
+});
+
+test("other servers are told what an image needs and what a machine offers", () => {
+  const { cpuFeatures } = machine;
+  const facts = machineFacts({ engines: ["2024"], fetches: undefined, platform: "systrap", cpuFeatures });
+  expect(facts).toMatchObject({ platforms: ["systrap", "ptrace"], fetches_engines: false, cpu_features: cpuFeatures });
+  expect(whyNotOn(facts, needsOf(wanted))).toEqual([]);
+  expect(whyNotOn(facts, needsOf({ ...wanted, platform: "kvm", architecture: "vax" }))).toHaveLength(2);
+  const kvm = { engines: ["2024"], platform: "kvm", cpuFeatures };
+  expect(machineFacts({ ...kvm, fetches: undefined }).platforms).toEqual(["kvm"]);
+  expect(machineFacts({ ...kvm, fetches: true }).platforms).toEqual(["systrap", "ptrace", "kvm"]);
+  expect(needsOf({ unreadable: true })).toEqual({});
 });
 
 test("all differences are reported at once", () => {

@@ -72,6 +72,25 @@ test("a pause without memory ends the programs and keeps the files", async () =>
   expect(await Sandbox.listSnapshots({ sandboxId: sandbox.sandboxId }).nextItems()).toEqual([]);
 });
 
+test("a pause at the end of its time without memory ends the programs and keeps the files", async () => {
+  const server = await startForE2b();
+  const sandbox = await Sandbox.create({ lifecycle: { onTimeout: { action: "pause", keepMemory: false } } });
+  const { handle } = await server.live(sandbox.sandboxId);
+  await handle.files.write("/workspace/kept", Buffer.from("kept"));
+  await handle.exec({ key: "sleeper", argv: ["sleep", "1000"] });
+  await sandbox.setTimeout(0);
+  await expect.poll(async () => (await sandbox.getInfo()).state).toBe("paused");
+  await sandbox.connect();
+  const resumed = await server.live(sandbox.sandboxId);
+  expect(await resumed.handle.processes()).toEqual([]);
+  expect(await resumed.handle.files.stat("/workspace/kept")).toMatchObject({ sizeBytes: 4 });
+  // An explicit pause keeps them, as its caller asks.
+  await resumed.handle.exec({ key: "sleeper", argv: ["sleep", "1000"] });
+  await sandbox.pause();
+  await sandbox.connect();
+  expect(await (await server.live(sandbox.sandboxId)).handle.processes()).toHaveLength(1);
+});
+
 test("a resume without memory ends the programs, on the route of older clients too", async () => {
   const server = await startForE2b();
   for (const route of ["resume", "connect"]) {

@@ -6,8 +6,10 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { withHostInterpreters } from "../../../../../test/kit/server/host-interpreters.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 import { hasOpenssl, makeCertificate } from "../../../../../test/kit/certificates.ts";
+import { FOUND } from "./domain-found.ts";
 
 const run = promisify(execFile);
 const KEY = "a-key-of-twenty-characters";
@@ -55,7 +57,12 @@ test.skipIf(!hasOpenssl())("E2B_DOMAIN alone is enough behind a proxy with a wil
   const proxy = await startProxy();
   const domain = `${DOMAIN}:${proxy.port}`;
   const access = { trustedProxies: ["127.0.0.1"] };
-  const server = await startTestServer({ apiKeys: [KEY], previewDomain: `https://${domain}`, access });
+  const server = await startTestServer({
+    apiKeys: [KEY],
+    previewDomain: `https://${domain}`,
+    access,
+    wrapBackend: withHostInterpreters,
+  });
   proxy.passTo(server.httpUrl);
   const env = {
     PATH: process.env["PATH"],
@@ -65,13 +72,7 @@ test.skipIf(!hasOpenssl())("E2B_DOMAIN alone is enough behind a proxy with a wil
   };
   const { stdout } = await run(process.execPath, [PROGRAM], { env, timeout: 120_000 });
   const found = JSON.parse(stdout) as { id: string; host: string; url: string };
-  expect(found).toMatchObject({
-    stdout: "hello\n",
-    content: "content",
-    downloaded: "content",
-    isKilled: true,
-    listed: 1,
-  });
+  expect(found).toMatchObject(FOUND);
   expect(found.host).toBe(`3000-${found.id}.${domain}`);
   expect(new URL(found.url).host).toBe(`49983-${found.id}.${domain}`);
 });

@@ -18,9 +18,9 @@ if (missingPython !== undefined) console.warn(`Tests of E2B's packages on gVisor
 /** Makes every step of the matrix with the newest packages, unmodified, and returns those that failed. */
 async function failuresOf(scenario: Pick<Scenario, "program" | "arguments">): Promise<readonly ScenarioLine[]> {
   const server = await ServerProcess.start({ store: await temporaryFolder() });
-  const url = server.url.replace(/^ws/, "http");
+  const at = server.url.replace(/^ws/, "http");
   const env = { SCENARIO_IMAGE: await makeBashImage(join(server.dataHome, "sandboxer/images/bash")) };
-  const lines = await runScenario({ ...scenario, url, env });
+  const lines = await runScenario({ ...scenario, at, env });
   expect(lines.length).toBeGreaterThan(20);
   // Fields that are not supported are refused, and the scenario tries one.
   expect(server.log).not.toContain("unknown route of E2B");

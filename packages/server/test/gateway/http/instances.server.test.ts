@@ -46,6 +46,7 @@ test("each server reports whether it is frozen, and why, also to the others", as
       url: two.httpUrl,
       here: true,
       alive: true,
+      labels: {},
       frozen: true,
       frozen_reason: expect.stringMatching(reason),
       owns: [owned],

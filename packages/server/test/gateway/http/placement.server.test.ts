@@ -7,9 +7,8 @@ import { Instances } from "../../../src/lease/instances.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import { systemClock } from "../../../src/support/clock.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
-import { eventually } from "../../../../../test/kit/eventually.ts";
-import { startTestServer, type TestServer } from "../../../../../test/kit/server/test-server.ts";
-import { bearer, call, NEVER } from "../relay/support.ts";
+import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
+import { bearer, call, known, NEVER } from "../relay/support.ts";
 
 /** A server of the store that is none of ours; `answer` gets its instance id. */
 async function strangePeer(
@@ -31,11 +30,6 @@ async function strangePeer(
     await instances.close();
   });
   return { asked };
-}
-
-/** A server learns of others at its next look. */
-async function known(server: TestServer, count: number): Promise<void> {
-  await eventually("it knows the others", () => server.instances.liveOthers.length === count);
 }
 
 const roomy = (instanceId: string) =>
@@ -107,6 +101,39 @@ test("a server that reports wrong room, refuses or does not answer is skipped", 
   expect([nowhere.status, nowhere.body.error.code]).toEqual([429, "limit_reached"]);
   expect(liar.asked.filter((line) => line === "POST /v1/sandboxes").length).toBeGreaterThan(0);
   expect([...silent.asked, ...impostor.asked]).not.toContain("POST /v1/sandboxes");
+});
+
+test("of two servers the one with the container image is asked first, then the one with more room", async () => {
+  const store = await temporaryFolder();
+  const order: string[] = [];
+  const peer = (name: string, places: number): Promise<unknown> =>
+    strangePeer(store, (id) => (request, response) => {
+      const condition = JSON.parse(roomy(id)) as object;
+      const room = { places, memory_bytes: null, cpus: null };
+      const has_image = name === "cached" && request.url?.endsWith("?image=python%3A3") === true;
+      if (request.method === "GET") return void response.end(JSON.stringify({ ...condition, room, has_image }));
+      order.push(name);
+      response.writeHead(503).end();
+    });
+  await Promise.all([peer("cached", 1), peer("roomy", 100)]);
+  const full = await startTestServer({ store, maxSandboxes: 0 });
+  await known(full, 2);
+  await call("POST", `${full.httpUrl}/v1/sandboxes`, { image: "python:3" });
+  await call("POST", `${full.httpUrl}/v1/sandboxes`, {});
+  expect(order).toEqual(["cached", "roomy", "roomy", "cached"]);
+});
+
+test("a server that dies while it creates the sandbox is reported, and no other one is asked", async () => {
+  const store = await temporaryFolder();
+  const dying = await strangePeer(store, (id) => (request, response) => {
+    if (request.method === "GET") return void response.end(roomy(id));
+    response.destroy();
+  });
+  const full = await startTestServer({ store, maxSandboxes: 0 });
+  await known(full, 1);
+  const { status, body } = await call("POST", `${full.httpUrl}/v1/sandboxes`, {});
+  expect([status, body.error.code]).toEqual([503, "server_unreachable"]);
+  expect(dying.asked.filter((line) => line === "POST /v1/sandboxes")).toHaveLength(1);
 });
 
 test("a client's encryption key is not sent along: its sandbox is refused", async () => {

@@ -1,3 +1,4 @@
+import { eventually } from "../../../../../test/kit/eventually.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import {
   startTestServer,
@@ -9,6 +10,11 @@ import { SandboxClient } from "../http/processes/support.ts";
 /** The value that earlier clients send; the default is the same. */
 export const RELAY = { "sandboxer-relay": "allow" };
 export const NEVER = { "sandboxer-relay": "never" };
+
+/** A server learns of others at its next look. */
+export async function known(server: TestServer, count: number): Promise<void> {
+  await eventually("it knows the others", () => server.instances.liveOthers.length === count);
+}
 
 export interface Pair {
   /** Has the sandbox. */

@@ -6,13 +6,18 @@ import { connect as connectTls } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { type Certificate, hasOpenssl, makeCertificate } from "../../../../../test/kit/certificates.ts";
+import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import {
   startTestServer,
   type TestServer,
   type TestServerOptions,
 } from "../../../../../test/kit/server/test-server.ts";
+import { INSTANCE, PEER_HEADER, PeerSecret } from "../../../src/gateway/access/peer-secret.ts";
+import { requestOtherServer } from "../../../src/gateway/relay/other-server-request.ts";
 import type { Credentials } from "../../../src/gateway/tls/secure-server.ts";
+import { openStore } from "../../../src/store/open-store.ts";
+import { openPeerSecret } from "../../../src/store/peer-secret.ts";
 import { PORT, serveInside } from "../preview/support.ts";
 
 interface SecureTestServer {
@@ -173,6 +178,33 @@ describe.skipIf(!hasOpenssl())("a server with a certificate", () => {
     upload.end();
     const [uploaded] = (await once(upload, "response")) as [Record<string, unknown>];
     expect(uploaded[":status"]).toBe(204);
+  });
+
+  test("a server without a certificate of the authorities is no peer, though it has the store's secret", async () => {
+    const [first, second, strange] = await Promise.all([makeCertificate(), makeCertificate(), makeCertificate()]);
+    const store = await temporaryFolder();
+    const clientCa = first.cert + second.cert;
+    const start = (own: Certificate): Promise<TestServer> =>
+      startTestServer({
+        store,
+        tls: { credentials: { ...own, clientCa }, onRenewed: () => {} },
+        peerTls: () => ({ ca: clientCa, cert: own.cert, key: own.key }),
+      });
+    const asked = await start(first);
+    const secret = new PeerSecret(await openPeerSecret(await openStore(store)));
+    const statusFor = async (shown: Partial<Certificate>): Promise<number | undefined> => {
+      const headers = { [PEER_HEADER]: secret.proofOf(INSTANCE) };
+      const server = { instanceId: "", url: asked.httpUrl, tls: { ca: clientCa, cert: shown.cert, key: shown.key } };
+      const sent = requestOtherServer(server, { method: "GET", path: "/internal/instance", headers });
+      sent.request.end();
+      const { statusCode } = (await sent.answer()).resume();
+      return statusCode;
+    };
+    expect([await statusFor(second), await statusFor(strange), await statusFor({})]).toEqual([200, 403, 403]);
+    // A client needs no certificate, and another server passes its call on to the owner.
+    const id = await createOver(sessionTo(asked, first));
+    const peer = sessionTo(await start(second), second);
+    expect((await ask(peer, `/v1/sandboxes/${id}/processes`)).status).toBe(200);
   });
 
   test("new connections get a renewed certificate, and open ones stay", async () => {

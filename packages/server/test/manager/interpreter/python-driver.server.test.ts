@@ -1,23 +1,32 @@
 import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { oldestPython } from "../../../../../test/kit/oldest-python.ts";
 import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import { driverOf } from "../../../src/manager/interpreter/languages.ts";
 import { DriverProcess } from "./driver-process.ts";
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
+const oldest = oldestPython();
 
-describe.skipIf(!hasPython)("the Python driver", () => {
-  test("is written in the language of Python 3.8", async () => {
-    const { program } = await driverOf("python");
-    const check = "import ast, sys; ast.parse(sys.stdin.read(), feature_version=(3, 8))";
-    const checked = spawnSync("python3", ["-c", check], { input: program, encoding: "utf8" });
-    expect([checked.status, checked.stderr]).toEqual([0, ""]);
-  });
+test.skipIf(!hasPython)("the driver is written in the language of Python 3.8", async () => {
+  const { program } = await driverOf("python");
+  const check = "import ast, sys; ast.parse(sys.stdin.read(), feature_version=(3, 8))";
+  const checked = spawnSync("python3", ["-c", check], { input: program, encoding: "utf8" });
+  expect([checked.status, checked.stderr]).toEqual([0, ""]);
+});
+
+describe.each([
+  ["of this machine", hasPython ? process.env["PATH"] : undefined],
+  ["3.8", oldest === undefined ? undefined : `${oldest}:${process.env["PATH"]}`],
+])("the driver on Python %s", (_, path) => {
+  beforeEach(({ skip }) => skip(path === undefined, "There is no such Python."));
+  const start = (cwd?: string): Promise<DriverProcess> =>
+    DriverProcess.start("python", { ...(cwd === undefined ? {} : { cwd }), env: { PATH: path ?? "" } });
 
   test("objects show themselves in the formats that they have", async () => {
-    const driver = await DriverProcess.start("python");
+    const driver = await start();
     const { results } = await driver.run(`
 class Rich:
     def __repr__(self): return "rich"
@@ -46,7 +55,7 @@ Rich()`);
     const cwd = await temporaryFolder();
     await writeFile(join(cwd, "json.py"), "raise SystemError('imported')\n");
     await writeFile(join(cwd, "own.py"), "value = 7\n");
-    const driver = await DriverProcess.start("python", { cwd });
+    const driver = await start(cwd);
     expect((await driver.run("import own\nown.value")).results).toEqual([{ text: "7" }]);
     expect((await driver.run("import asyncio\nawait asyncio.sleep(0)\nawait asyncio.sleep(0, 5)")).results).toEqual([
       { text: "5" },
@@ -58,7 +67,7 @@ Rich()`);
   });
 
   test("a traceback marks the place in the last line of a cell", async () => {
-    const driver = await DriverProcess.start("python");
+    const driver = await start();
     const { error } = await driver.run("text = 'a\x0cb'\n1/0");
     const lines = error?.traceback.split("\n") ?? [];
     const source = lines.findIndex((line) => line.trim() === "1/0");
@@ -67,7 +76,7 @@ Rich()`);
   });
 
   test("an interrupt ends a cell, and only a cell", async () => {
-    const driver = await DriverProcess.start("python");
+    const driver = await start();
     driver.interrupt();
     for (const code of [
       "while True: pass",
@@ -122,7 +131,7 @@ Rich()`);
       "twenty megabytes of output": { code: "for i in range(20): print('x' * 1_000_000)", status: "ok" },
     };
     test.each(Object.entries(cases))("%s", async (_, { code, stdout, status }) => {
-      const driver = await DriverProcess.start("python");
+      const driver = await start();
       const ran = await driver.run(code);
       expect(ran.status).toBe(status);
       if (stdout !== undefined) expect(ran.stdout).toBe(stdout);
@@ -130,7 +139,7 @@ Rich()`);
     });
 
     test("its own frames on the protocol's descriptor: only this cell is affected", async () => {
-      const driver = await DriverProcess.start("python");
+      const driver = await start();
       const forged = `
 import os
 for name in os.listdir("/proc/self/fd"):
@@ -143,7 +152,7 @@ for name in os.listdir("/proc/self/fd"):
   });
 
   test("output of programs between cells comes with the next cell, bounded", async () => {
-    const driver = await DriverProcess.start("python");
+    const driver = await start();
     await driver.run("import subprocess\np = subprocess.Popen('yes | head -c 300000; echo late', shell=True)");
     const { stdout } = await driver.run("p.wait()");
     expect(stdout).toContain("late\n");

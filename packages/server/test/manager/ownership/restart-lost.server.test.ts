@@ -53,6 +53,7 @@ test("sandboxes of a dead server that promise it are resumed by the others, each
   const from = lost.instances.instanceId;
   await lose(lost, second);
   await eventually("the third server knows it", () => third.instances.isKnownDead(from), 30_000);
+  await eventually("so does the lost server", () => lost.instances.instanceId !== from);
   for (const id of promised) await runsAt([lost, second, third], id);
   const taken = [lost, second, third].flatMap((server) => told(server, "sandbox.taken_over"));
   expect(taken.map(({ sandbox_id }) => sandbox_id).toSorted()).toEqual(promised.toSorted());
@@ -78,7 +79,7 @@ test("a sandbox that was never saved is not resumed, and an event says so once",
   expect(told(survivor, "sandbox.not_resumed")).toHaveLength(1);
 });
 
-test("a server without room leaves the sandbox to others; one with another engine reports it and releases it", async () => {
+test("a server without room or with another engine leaves the sandbox to others; if no server fits, it is reported", async () => {
   const store = await temporaryFolder();
   const maker = await startTestServer({ store });
   const id = await create(maker, ALWAYS);
@@ -98,12 +99,26 @@ test("a server without room leaves the sandbox to others; one with another engin
   await full.instances.markDead(ghost.instanceId);
   await meanwhile(1_500);
   expect(await full.durable.ownership.read(id)).toMatchObject({ state: "live", epoch: 2 });
+  await full.drain();
   // It begins with the deaths before its start.
   const strange = await startTestServer({ store, backend: new FakeBackend({ engineVersion: "2" }) });
   await eventually("it cannot restore it", () => told(strange, "sandbox.not_resumed").length === 1);
-  expect(await strange.durable.ownership.read(id)).toMatchObject({ state: "parked", epoch: 3 });
+  expect(await strange.durable.ownership.read(id)).toMatchObject({ state: "live", epoch: 2 });
   const fitting = await startTestServer({ store });
-  await fitting.manager.resume({ sandboxId: id });
+  await runsAt([fitting], id);
+});
+
+test("a lost sandbox is resumed only by a server with its labels", async () => {
+  const store = await temporaryFolder();
+  const labels = { pool: "gpu" };
+  const lost = await startTestServer({ store, labels });
+  const others = [await startTestServer({ store }), await startTestServer({ store })];
+  const gpu = await startTestServer({ store, labels });
+  const id = await saved(lost, { ...ALWAYS, affinity: { require: labels } });
+  for (const other of others) await eventually("it knows the others", () => other.instances.liveOthers.length === 3);
+  await lose(lost, others[0]!);
+  await runsAt([lost, gpu], id);
+  expect([...others, gpu].flatMap((server) => told(server, "sandbox.not_resumed"))).toEqual([]);
 });
 
 test("the promise needs checkpoints, is shown in records and stays with the sandbox", async () => {

@@ -3,7 +3,7 @@ import { networkText } from "@sandboxer/protocol/network-text";
 import type { ComponentChildren, JSX } from "preact";
 import { labelsDialog, renameDialog } from "../../../dialogs/sandbox-dialogs.ts";
 import { formatSeconds } from "../../../format/duration.ts";
-import { shortId } from "../../../format/names.ts";
+import { labelWords, shortId } from "../../../format/names.ts";
 import { Link } from "../../../router.tsx";
 import { may } from "../../../session.ts";
 import { Age } from "../../../ui/age.tsx";
@@ -33,7 +33,7 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
             [
               "Labels",
               <Changeable
-                value={<Labels record={record} />}
+                value={<span>{labelWords(record.labels)}</span>}
                 what="labels"
                 onChange={() => labelsDialog.open(record)}
               />,
@@ -58,6 +58,8 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
             ["Profile", record.profile ?? "none"],
             ["Network", networkText(record.network)],
             ...limits(record),
+            ["Requires servers with", labelWords(record.affinity?.require)],
+            ["Prefers servers with", labelWords(record.affinity?.prefer)],
             ["Checkpoints", yesNo(record.flags.enableCheckpoint)],
             ["Checkpoint on idle", yesNo(record.flags.enableIdleTimeoutAutoCheckpoint)],
             ["Handoff", yesNo(record.flags.enableSandboxHandoff)],
@@ -117,11 +119,6 @@ function Changeable({ value, what, onChange }: ChangeableProperties): JSX.Elemen
       ) : null}
     </span>
   );
-}
-
-function Labels({ record: { labels } }: { readonly record: SandboxRecord }): JSX.Element {
-  const entries = Object.entries(labels);
-  return <span>{entries.length === 0 ? "none" : entries.map(([key, value]) => `${key}=${value}`).join(", ")}</span>;
 }
 
 function Origin({ record: { origin } }: { readonly record: SandboxRecord }): JSX.Element {

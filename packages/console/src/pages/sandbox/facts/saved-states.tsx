@@ -11,6 +11,11 @@ import { Age } from "../../../ui/age.tsx";
 import { Button } from "../../../ui/button.tsx";
 import { Facts } from "../../../ui/facts.tsx";
 
+const RESTART_WORDS = {
+  always: "another server resumes it",
+  never: "it stays paused until it is resumed",
+} as const;
+
 /** Its saved states: possible loss, retention and integrity. */
 export function SavedStates({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const { durability, encryption, retention, flags } = record;
@@ -22,6 +27,7 @@ export function SavedStates({ record }: { readonly record: SandboxRecord }): JSX
         facts={[
           ["Last checkpoint", <Checkpoint record={record} />],
           ["Possible loss", flags.enableCheckpoint ? lossWords(durability.maxLoss) : "everything"],
+          ["If its server dies", RESTART_WORDS[record.restart]],
           ["At risk", durability.atRisk === null ? "no" : <AtRisk atRisk={durability.atRisk} />],
           ["Damaged", damage === undefined ? "none known" : damage],
           ["Encrypted with", encryption === null ? "the server's default" : encryptionWords(encryption)],

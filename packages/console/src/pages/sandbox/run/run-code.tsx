@@ -1,4 +1,4 @@
-import { Sandbox, type Language } from "@sandboxer/client";
+import { Sandbox, type ContextLanguage, type Language } from "@sandboxer/client";
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { processSpellings } from "../../../actions/process-actions.ts";
@@ -8,23 +8,32 @@ import { CopyAs } from "../../../ui/copy-as.tsx";
 import { tellError } from "../../../ui/toasts.tsx";
 import type { SandboxTabProperties } from "../tabs.tsx";
 import { CodeEditor } from "./code-editor.tsx";
-import { RunHistory } from "./run-history.ts";
+import { RunHistory, type RunRequest } from "./run-history.ts";
 import { RunResult } from "./run-result.tsx";
 import "./run.css";
 
-const EXAMPLES: Readonly<Record<Language, string>> = {
+const EXAMPLES: Readonly<Record<ContextLanguage, string>> = {
   python: "import platform\nprint('hello from', platform.system())",
   bash: "echo hello from $(uname)",
   javascript: "console.log('hello from', process.platform)",
+  typescript: "const platform: string = process.platform\nconsole.log('hello from', platform)",
 };
-const LANGUAGES = Object.keys(EXAMPLES) as Language[];
+const LANGUAGES = Object.keys(EXAMPLES) as ContextLanguage[];
+
+/** Interpreters strip the types; programs of their own have no such language. */
+function isProgramLanguage(language: ContextLanguage): language is Language {
+  return language !== "typescript";
+}
 
 export function RunCode({ record }: SandboxTabProperties): JSX.Element {
   const history = useMemo(() => new RunHistory(), [record.id]);
-  const [language, setLanguage] = useState<Language>("python");
+  const [asCell, setAsCell] = useState(false);
+  const [language, setLanguage] = useState<ContextLanguage>("python");
   const [code, setCode] = useState(EXAMPLES.python);
   const [typedUser, setUser] = useState("");
   const user = typedUser.trim() === "" ? undefined : typedUser.trim();
+  const isCell = asCell || !isProgramLanguage(language);
+  const request: RunRequest = isCell ? { as: "cell", language, code } : { as: "program", language, code, user };
   const running = history.runs.value.some(({ state }) => state === "running");
   const ready = !running && code.trim() !== "" && record.state === "running";
 
@@ -32,12 +41,12 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
     if (!ready) return;
     try {
       const sandbox = await Sandbox.attach(record.id, { client, autoResume: false });
-      await history.run(sandbox, language, code, user);
+      await history.run(sandbox, request);
     } catch (thrown) {
       tellError("The code was not run", thrown);
     }
   };
-  const choose = (chosen: Language): void => {
+  const choose = (chosen: ContextLanguage): void => {
     if (code === EXAMPLES[language]) setCode(EXAMPLES[chosen]);
     setLanguage(chosen);
   };
@@ -56,7 +65,7 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
           <select
             id="run-language"
             value={language}
-            onChange={(event) => choose(event.currentTarget.value as Language)}
+            onChange={(event) => choose(event.currentTarget.value as ContextLanguage)}
           >
             {LANGUAGES.map((name) => (
               <option key={name} value={name}>
@@ -64,17 +73,30 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
               </option>
             ))}
           </select>
-          <label for="run-user">User</label>
-          <input
-            id="run-user"
-            class="run-user"
-            value={typedUser}
-            placeholder={record.user ?? "default"}
-            maxLength={256}
-            spellcheck={false}
-            autocomplete="off"
-            onInput={(event) => setUser(event.currentTarget.value)}
-          />
+          <label title="Variables stay for the next cell, also through pauses, forks and moves">
+            <input
+              type="checkbox"
+              checked={isCell}
+              disabled={!isProgramLanguage(language)}
+              onChange={(event) => setAsCell(event.currentTarget.checked)}
+            />{" "}
+            Keep variables
+          </label>
+          {isCell ? null : (
+            <>
+              <label for="run-user">User</label>
+              <input
+                id="run-user"
+                class="run-user"
+                value={typedUser}
+                placeholder={record.user ?? "default"}
+                maxLength={256}
+                spellcheck={false}
+                autocomplete="off"
+                onInput={(event) => setUser(event.currentTarget.value)}
+              />
+            </>
+          )}
           <span class="hint">Ctrl-Enter runs it; Escape, then Tab leaves the editor.</span>
         </div>
         <CodeEditor label={`Code in ${language}`} value={code} onChange={setCode} onRun={() => void run()} />
@@ -92,7 +114,14 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
               Stop
             </Button>
           ) : null}
-          <CopyAs what="Run code" spellings={() => processSpellings.run(record.id, language, code, user)} />
+          <CopyAs
+            what="Run code"
+            spellings={() =>
+              request.as === "cell"
+                ? processSpellings.cell(record.id, language, code)
+                : processSpellings.run(record.id, language, code, user)
+            }
+          />
         </div>
       </form>
       <section class="stack" aria-label="Runs">
@@ -104,8 +133,9 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
             key={each.number}
             run={each}
             onEdit={() => {
-              setLanguage(each.language);
-              setCode(each.code);
+              setAsCell(each.request.as === "cell");
+              setLanguage(each.request.language);
+              setCode(each.request.code);
             }}
           />
         ))}

@@ -31,13 +31,14 @@ export interface ServiceFacts extends ServerFacts, PreviewLinks {
 export function createService(manager: SandboxManager, facts: ServiceFacts): Service {
   const { shared } = facts;
   const storedOperations = shared === undefined ? undefined : new StoredOperations(shared.records, shared.secret);
+  const placement = shared === undefined ? undefined : new Placement(manager.placing, shared.secret);
   const handlers = {
     ...sandboxesHandlers(manager),
     ...processesHandlers(manager),
     ...interpreterHandlers(manager),
     ...filesHandlers(manager),
     ...portsHandlers(manager, facts),
-    ...snapshotsHandlers(manager),
+    ...snapshotsHandlers(manager, placement),
     ...imagesHandlers(manager),
     ...systemHandlers(manager, { ...facts, storedOperations }),
   };
@@ -48,15 +49,6 @@ export function createService(manager: SandboxManager, facts: ServiceFacts): Ser
           ...shared,
           instanceId: () => manager.instanceId,
           isAlive: async (instanceId) => !(await manager.isDead(instanceId)),
-        });
-  const placement =
-    shared === undefined
-      ? undefined
-      : new Placement({
-          secret: shared.secret,
-          others: () => manager.liveOthers,
-          serverOf: (instanceId) => manager.otherServer(instanceId),
-          condition: (url) => manager.conditionOf(url),
         });
   return {
     handlers,

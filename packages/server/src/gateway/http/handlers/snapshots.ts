@@ -1,8 +1,12 @@
+import type { ResponseOf, Routes } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Handlers } from "../handler.ts";
 import { pageOfList } from "../page.ts";
+import type { Placement } from "../placement.ts";
 
-export function snapshotsHandlers(manager: SandboxManager) {
+type CreatedRecord = ResponseOf<Routes["createSandbox"]>;
+
+export function snapshotsHandlers(manager: SandboxManager, placement: Placement | undefined) {
   return {
     createSnapshot: ({ params, body, epoch, options }) =>
       manager.snapshots.capture(params.id, epoch, { ...body, reason: "request" }, options),
@@ -23,8 +27,9 @@ export function snapshotsHandlers(manager: SandboxManager) {
     proveSandbox: ({ params, body, options }) =>
       manager.snapshots.proveCheckpoint(params.id, body?.checkpoint, options),
     proveSnapshot: ({ params, options }) => manager.snapshots.prove(params.id, options),
-    restoreSnapshot: async ({ params, body, options }) => {
-      const { sandbox, token, carried } = await manager.snapshots.restore(params.id, body ?? {}, options);
+    restoreSnapshot: async ({ params, body, options, message }) => {
+      const manner = { isFork: placement?.isOfFork(message) === true };
+      const { sandbox, token, carried } = await manager.snapshots.restore(params.id, body ?? {}, options, manner);
       return { ...manager.describe(sandbox), token, carried };
     },
     explainSnapshot: ({ params, query }) => manager.snapshots.explainRestore(params.id, query),
@@ -35,10 +40,14 @@ export function snapshotsHandlers(manager: SandboxManager) {
     },
     diffSnapshots: ({ params, query, options: { encryption } }) =>
       manager.snapshots.diff(params.id, query.to, query.limit, { presentedKey: encryption?.presentedKey }),
-    forkSandbox: async ({ params, body, epoch, options }) => {
+    forkSandbox: async (call) => {
+      const { params, body, epoch, options } = call;
       const sandbox = await manager.running(params.id, epoch);
-      const { snapshotId, created } = await manager.fork(sandbox, body, options);
-      const items = created.map((each) => ({ ...manager.describe(each.sandbox), token: each.token }));
+      const { snapshotId, created } = await manager.fork(sandbox, body, options, placement?.copiesOf(call));
+      const items = created.map((each) =>
+        // The other server has checked its answer.
+        "record" in each ? (each.record as CreatedRecord) : { ...manager.describe(each.sandbox), token: each.token },
+      );
       return { snapshot_id: snapshotId, items };
     },
     rewindSandbox: async ({ params, body, epoch, options }) => {

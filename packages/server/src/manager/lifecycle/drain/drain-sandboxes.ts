@@ -30,11 +30,10 @@ async function leave(context: ManagerContext, drain: Drain, sandbox: LiveSandbox
   const places = await drain.placesFor(sandbox);
   const giveBack = await places.take();
   try {
-    // A save in progress comes first; after it there may be nothing left to do.
-    await drain.unlessLate(sandbox.queue.run(async () => {}));
-    // A pause that waits for the store is called off by then, and the sandbox is saved here.
-    if (sandbox.state === "saving") await sandbox.queue.run(async () => {});
-    if (sandbox.state !== "running") return undefined;
+    // Work in progress comes first; after a save there may be nothing left to do. A pause that waits for the store is
+    // called off, and the sandbox is saved here.
+    await drain.untilFree(sandbox);
+    if (sandbox.state !== "running" && sandbox.state !== "saving") return undefined;
     if (sandbox.durable) {
       const outcome = await saveBeforeTheEnd(context, drain, sandbox, giveBack);
       // Others may be saved meanwhile.
@@ -59,7 +58,11 @@ async function handOver(context: ManagerContext, { id: sandboxId, epoch, facts }
   // Another server would need the client's key; and the drain has disconnected the client.
   if (facts.about.encryption?.held_by === "client" || facts.flags.on_disconnect === "checkpoint") return;
   const left = { sandboxId, epoch, from: context.durable.ownership.instanceId, reason: "drain" } as const;
-  await context.reported("handoff of a drained sandbox", offerToPeers(context, left));
+  const offered = async (): Promise<void> => {
+    const head = await context.storedHead(sandboxId);
+    if (head !== undefined) await offerToPeers(context, left, head);
+  };
+  await context.reported("handoff of a drained sandbox", offered());
 }
 
 async function waitForStarting(context: ManagerContext, drain: Drain): Promise<void> {

@@ -68,6 +68,15 @@ export class Drain {
     });
   }
 
+  /** Waits for work in progress on a sandbox. Throws if it blocks the sandbox even after the drain is late. */
+  async untilFree(sandbox: LiveSandbox): Promise<void> {
+    const isFree = sandbox.queue.run(async () => true);
+    await this.unlessLate(isFree);
+    // Late work is called off, and needs a moment to end.
+    if ((await answerWithin(this.#context.options.clock, ANSWER_MS, isFree)) === undefined)
+      throw new SandboxerError("timeout", "Work in progress on the sandbox did not end.");
+  }
+
   /** Resolves when the store does not answer: this server cannot renew its lease, or the drain is late. */
   async untilSilent(over: AbortSignal): Promise<void> {
     const { options, durable } = this.#context;

@@ -33,6 +33,8 @@ export async function saveBeforeTheEnd(
   const saving = new LastSave(context, drain, sandbox);
   let failure: SandboxerError | undefined;
   const lastCheck = (): void => {
+    // Nothing else is in progress now: this pause was called off, and left the sandbox stopped.
+    if (sandbox.state === "saving") sandbox.moveTo("running");
     if (sandbox.state !== "running") throw new CalledOff();
   };
   const save = async (track: Track): Promise<void> => {

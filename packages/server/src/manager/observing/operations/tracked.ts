@@ -13,6 +13,8 @@ export interface VerbOptions extends CallOptions {
   /** The caller; see `AcquireRequest`. */
   readonly tenant?: string;
   readonly encryption?: RequestKeys;
+  /** Whether the caller can send the request to another server if that has more of the preferred labels; absent: no. */
+  readonly mayPlace?: boolean;
 }
 
 /** Facts about the work for logs, metrics and the operation's record. */

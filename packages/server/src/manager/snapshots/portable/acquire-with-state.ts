@@ -48,7 +48,9 @@ async function acquireWhileVerified(
   options: CallOptions,
 ): Promise<SandboxHandle> {
   if (request.spec.network !== "none") await state.verified;
-  const handle = await backend.acquireFromSnapshot(request, state, options);
+  const handle = await backend.acquireFromSnapshot(request, state, options).catch((error: unknown) => {
+    throw asMisfit(error);
+  });
   try {
     await state.verified;
     return handle;
@@ -56,6 +58,13 @@ async function acquireWhileVerified(
     await destroyed(handle, error);
     throw error;
   }
+}
+
+/** Another server may be able to load it. */
+function asMisfit(thrown: unknown): unknown {
+  if (!(thrown instanceof SandboxerError) || thrown.code !== "image_incompatible") return thrown;
+  const { code, message, hint, details } = thrown;
+  return new SandboxerError(code, message, { cause: thrown, hint, details: { misfit: "image", ...details } });
 }
 
 async function destroyed(handle: SandboxHandle, cause: unknown): Promise<void> {

@@ -46,6 +46,7 @@ export function planOfSnapshot(
       on_expiry: body.on_expiry ?? (profile ?? savedProfile(context, snapshot))?.ttl?.on_expiry,
       max_loss: body.max_loss === undefined ? promised(context, snapshot, profile, flags) : body.max_loss,
       restart: body.restart ?? (flags.enable_checkpoint ? profile?.restart : undefined),
+      affinity: body.affinity ?? profile?.affinity ?? snapshot.affinity,
       retention: body.retention === undefined ? (profile?.retention ?? snapshot.retention) : body.retention,
     }),
     filesystemSnapshot: undefined,

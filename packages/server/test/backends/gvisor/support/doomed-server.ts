@@ -3,10 +3,12 @@
  * JSON, what it is and each time when it begins.
  *
  * Arguments: the run folder, the cache folder, and `create`, `warm`, which creates and has others started ahead, `save`,
- * `restore`, `network`, which creates with a network, or `doze`, which begins when its sandbox is dozing.
+ * `save again`, for which files are prepared, `save files` and `save message`, which begin when the kernel has the files
+ * of a checkpoint and before it has the message, and when it has both, `restore`, `network`, which creates with a network, or `doze`, which begins when its sandbox is dozing.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
+import { Socket } from "node:net";
 import { join } from "node:path";
 import type { SandboxHandle } from "../../../../src/backends/backend.ts";
 import { probeNetwork } from "../../../../src/backends/gvisor/network/network-support.ts";
@@ -31,19 +33,32 @@ const say = (event: object): void => void process.stdout.write(`${JSON.stringify
 
 const first = await backend.acquire(newRequest(spec));
 // Large, so that a save and a restore take a while.
-if (work === "save" || work === "restore") await run(first, bash("head -c 30M /dev/urandom > /workspace/large"));
+const saves = work.startsWith("save");
+if (saves || work === "restore") await run(first, bash("head -c 30M /dev/urandom > /workspace/large"));
 const save = async (handle: SandboxHandle) => {
   const into = join(runDirectory.workDirectory, randomUUID());
   await mkdir(into);
   return { into, snapshot: await handle.snapshot(into, { mode: "full", leaveRunning: true }) };
 };
+const saveOnce = async (): Promise<void> => rm((await save(first)).into, { recursive: true });
 const saved = work === "restore" ? await save(first) : undefined;
+if (work === "save again") for (let count = 0; count < 2; count++) await saveOnce();
 say({ path: runDirectory.path, cgroupPath: runDirectory.cgroupPath, instanceId: runDirectory.instanceId });
 
+if (work === "save files" || work === "save message") {
+  const end = Reflect.get(Socket.prototype, "end") as (...given: unknown[]) => Socket;
+  Socket.prototype.end = function (this: Socket, ...given: unknown[]) {
+    const isCheckpoint = String(given[0]).includes("containerManager.Checkpoint");
+    if (!isCheckpoint || work === "save message") end.apply(this, given);
+    if (isCheckpoint) say({ event: "begin" });
+    return this;
+  };
+  await saveOnce();
+}
 if (work === "doze") await eventually(() => first.dozing === true, "a doze");
 for (;;) {
   say({ event: "begin" });
-  if (work === "save") await rm((await save(first)).into, { recursive: true });
+  if (saves) await saveOnce();
   else if (work === "doze") await delay(60_000);
   else if (saved === undefined) await (await backend.acquire(newRequest(spec))).destroy();
   else await (await backend.acquireFromSnapshot(newRequest(), saved.snapshot)).destroy();

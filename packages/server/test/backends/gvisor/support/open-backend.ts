@@ -23,7 +23,7 @@ export async function openGvisor(
   const directory = given ? overrides.runDirectory.path : await mkdtemp(join(tmpdir(), "sandboxer-gvisor-"));
   const runDirectory = overrides.runDirectory ?? (await RunDirectory.open(join(directory, "run"), randomUUID()));
   const backend = await GvisorBackend.open({
-    engine: { path: engine.path, version: engine.version, sha256: engine.sha256 },
+    engine: { path: engine.path, version: engine.version, sha256: engine.sha256, control: "messages" },
     platform: engine.platform,
     agentPath: engine.agentPath,
     cacheDirectory: join(directory, "cache"),

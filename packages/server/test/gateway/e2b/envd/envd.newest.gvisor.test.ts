@@ -101,6 +101,10 @@ describe.skipIf(missing !== undefined)("E2B's client on gVisor", () => {
       "remove b",
     ]);
     await watch.stop();
+    const vanished = Promise.withResolvers<Error | undefined>();
+    await files.watchDir("watched/new", () => {}, { onExit: (error) => vanished.resolve(error), timeoutMs: 0 });
+    await commands.run("rm -r watched/new");
+    expect((await vanished.promise)?.message).toContain("deleted or moved");
 
     // Signed URLs name neither the prefix nor the sandbox.
     const link = await sandbox.downloadUrl("moved/here/file", { useSignatureExpiration: 60 });

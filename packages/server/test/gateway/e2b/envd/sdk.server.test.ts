@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { setImmediate } from "node:timers/promises";
 import { Sandbox } from "e2b";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startTestServer, type TestServer } from "../../../../../../test/kit/server/test-server.ts";
@@ -164,6 +167,35 @@ test("a watch ends with an error when its folder vanishes", async () => {
   await sandbox.files.watchDir("watched", () => {}, { onExit: (error) => ended.resolve(error) });
   await sandbox.files.remove("watched");
   expect((await ended.promise)?.message).toContain("deleted or moved");
+});
+
+test("an upload of a million parts is refused while it is sent, and leaves the server working", async () => {
+  const { server, id, sandbox } = await open();
+  const upload = request(`${server.httpUrl}/e2b/files`, {
+    method: "POST",
+    headers: {
+      "e2b-sandbox-id": id,
+      "x-access-token": server.e2bToken(id),
+      "content-type": "multipart/form-data; boundary=b",
+    },
+  });
+  const answered = once(upload, "response") as Promise<[IncomingMessage]>;
+  // The server may close the connection before it has read everything.
+  upload.on("error", () => {});
+  let sent = 0;
+  const isRefused = answered.then(() => true);
+  for (; sent < 1_000_000; sent += 100) {
+    const numbers = Array.from({ length: 100 }, (_, index) => sent + index);
+    const part = (name: number): string =>
+      `--b\r\nContent-Disposition: form-data; name="file"; filename="many/${name}"\r\n\r\n\r\n`;
+    if (upload.destroyed || (await Promise.race([isRefused, setImmediate(false)]))) break;
+    upload.write(numbers.map(part).join(""));
+  }
+  const [answer] = await answered;
+  const body = Buffer.concat(await Array.fromAsync(answer)).toString();
+  expect([answer.statusCode, body]).toEqual([400, expect.stringContaining("at most 1000 files")]);
+  expect(sent).toBeLessThan(1_000_000);
+  expect((await sandbox.commands.run("echo still here")).stdout).toBe("still here\n");
 });
 
 test("signed URLs work without headers, and only for their sandbox, file and time", async () => {

@@ -3,13 +3,9 @@ import { FakeBackend } from "../../../../src/backends/fake/index.ts";
 import { eventually } from "../../../../../../test/kit/eventually.ts";
 import { startTestServer, type TestServer } from "../../../../../../test/kit/server/test-server.ts";
 import { temporaryFolder } from "../../../../../../test/kit/temporary-folder.ts";
-import { bearer, call } from "../../../gateway/relay/support.ts";
+import { bearer, call, known } from "../../../gateway/relay/support.ts";
 
 const DURABLE = { enable_checkpoint: true };
-
-async function known(server: TestServer, count: number): Promise<void> {
-  await eventually("it knows the others", () => server.instances.liveOthers.length === count);
-}
 
 async function create(server: TestServer, body: object = {}): Promise<string> {
   return (await call("POST", `${server.httpUrl}/v1/sandboxes`, body)).body.id;
@@ -101,7 +97,7 @@ test("without another server, or with one that lacks the backend, drained sandbo
   const other = await startTestServer({ store });
   await known(next, 1);
   expect(await next.drain()).toEqual([]);
-  expect(next.problems).toEqual([expect.stringContaining("another server did not accept a sandbox")]);
+  expect(next.problems).toEqual([]);
   expect(await other.manager.find(second)).toMatchObject({ state: "stored", owner: null });
 });
 

@@ -1,6 +1,8 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { execRequestSchema } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
+import { startRequest } from "../../../../src/gateway/http/exec-answer.ts";
 import type { ObjectStore } from "../../../../src/store/store.ts";
 import { contentOf, headOf, write } from "../../../system/crash/support/survivor.ts";
 import { HEADER } from "../../../gateway/http/encryption-lab.ts";
@@ -315,6 +317,54 @@ describe("a pause in progress when the drain begins", () => {
     expect(await server.drain()).toMatchObject([{ sandboxId: id, folder: expect.any(String) as string }]);
     expect(server.backend.runningCount).toBe(0);
     expect(await contentOf(await attached(await next(), id))).toBe("new");
+  });
+});
+
+describe("a command that waits for its turn does not hold up the drain", () => {
+  const COMMAND = startRequest(execRequestSchema.parse({ shell: "echo ran" }), undefined);
+
+  test("behind a pause in progress", async () => {
+    const way = silentStore();
+    const { server, next } = await machine({ wrapStore: way.wrapStore, drainTimeoutMs: 3_000 });
+    const { client, id } = await server.create(DURABLE);
+    const sandbox = await server.live(id);
+    await write(client, "new");
+    way.silent = true;
+    await client.send({ action: "checkpoint" }).until("CHECKPOINTING");
+    const command = server.manager.processes.start(sandbox, COMMAND);
+    const [unsaved] = await Promise.all([
+      server.drain(),
+      expect(command).rejects.toMatchObject({ code: "wrong_state" }),
+    ]);
+    expect(unsaved).toMatchObject([{ sandboxId: id, folder: expect.any(String) as string }]);
+    expect(await contentOf(await attached(await next(), id))).toBe("new");
+  });
+
+  test("in a sandbox that is frozen", async () => {
+    const { server, way } = await machine({ drainTimeoutMs: 5_000 });
+    const { id } = await server.create(DURABLE);
+    const sandbox = await server.live(id);
+    const turn = Promise.withResolvers<void>();
+    const before = sandbox.queue.run(() => turn.promise);
+    const command = server.manager.processes.start(sandbox, COMMAND);
+    way.away = true;
+    await eventually("it is frozen", () => sandbox.frozenMs !== undefined);
+    turn.resolve();
+    await before;
+    await expect(command).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await server.drain()).toMatchObject([{ sandboxId: id, folder: expect.any(String) as string }]);
+  });
+
+  test("for longer than the drain may take, if the sandbox does not answer it", async () => {
+    const { server } = await machine({ drainTimeoutMs: SHORT_MS });
+    const { id } = await server.create(DURABLE);
+    const sandbox = await server.live(id);
+    await sandbox.handle.freeze();
+    const command = server.manager.processes.start(sandbox, COMMAND);
+    const [unsaved] = await Promise.all([server.drain(), expect(command).rejects.toThrow()]);
+    const reason = "Work in progress on the sandbox did not end.";
+    expect(unsaved).toEqual([{ sandboxId: id, reason, folder: undefined }]);
+    expect(server.backend.runningCount).toBe(0);
   });
 });
 
