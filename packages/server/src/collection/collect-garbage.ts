@@ -6,6 +6,8 @@ import { collectProbes, sightProbes } from "./collect-probes.ts";
 import { collectSandbox } from "./collect-sandbox.ts";
 import { collectSnapshots, sightSnapshots } from "./collect-snapshots.ts";
 import { type CollectionContext, type Findings, together, type Garbage, type LeftAlone } from "./garbage.ts";
+import type { IndexSurveyor } from "./index-survey.ts";
+import { IndexCheck } from "./index-check.ts";
 import { PackSurveyor } from "./pack-survey.ts";
 import { readServers, isGone, type Servers } from "./servers.ts";
 import { surveyHeads, type Survey } from "./survey.ts";
@@ -16,13 +18,18 @@ const SANDBOXES_AT_ONCE = 8;
 
 /**
  * Removes unreferenced data that nobody can still publish, using only its own clock. Servers may use the store
- * meanwhile, and several collections may run at once. Anything uncertain is kept.
+ * meanwhile, and several collections may run at once. Anything uncertain is kept. `surveyor` compares the index of the
+ * store, if it has one.
  */
-export async function collectGarbage(context: CollectionContext): Promise<Findings> {
+export async function collectGarbage(context: CollectionContext, surveyor?: IndexSurveyor): Promise<Findings> {
   const probes = await sightProbes(context);
-  const snapshots = await sightSnapshots(context);
+  // Everything that these dead servers wrote is seen below.
   const servers = await readServers(context.store);
-  const survey = await surveyHeads(context.store);
+  const comparison = surveyor && new IndexCheck(context, surveyor);
+  await comparison?.begin();
+  const snapshots = await sightSnapshots(context);
+  const survey = await surveyHeads(context.store, async (stored) => await comparison?.head(stored));
+  const index = await comparison?.end(snapshots);
   const known = { servers, survey };
   const collectOne = async (sandboxId: string): Promise<Findings> => await collectSandbox(context, sandboxId, known);
   const images = together([
@@ -30,13 +37,14 @@ export async function collectGarbage(context: CollectionContext): Promise<Findin
     await collectSnapshots(context, snapshots, known),
   ]);
   const going = new Set(context.apply ? [] : images.garbage.map(({ key }) => key));
-  return together([
+  const findings = together([
     images,
     await collectPacks(context, context.packs ?? new PackSurveyor(packsOfImage), going),
     await collectDataKeys(context, going),
-    await collectServers(context, known),
+    await collectServers(context, { ...known, isCompared: index?.failure === undefined }),
     await collectProbes(context, probes),
   ]);
+  return index === undefined ? findings : { ...findings, index };
 }
 
 const BELLS_FOLDER = "bells";
@@ -48,7 +56,7 @@ const BELLS_FOLDER = "bells";
  */
 async function collectServers(
   context: CollectionContext,
-  { servers, survey }: { readonly servers: Servers; readonly survey: Survey },
+  { servers, survey, isCompared }: { readonly servers: Servers; readonly survey: Survey; readonly isCompared: boolean },
 ): Promise<Findings> {
   const { store, apply } = context;
   const garbage: Garbage[] = [];
@@ -57,7 +65,9 @@ async function collectServers(
   for (const instanceId of servers.dead) {
     const key = instanceKey(instanceId);
     if (survey.namedServers.has(instanceId)) continue;
-    if (survey.complete) garbage.push({ kind: "server-record", key, sizeBytes: recordSizes.get(key) ?? 0 });
+    // Its record may be what shows that the index lacks its sandboxes.
+    if (!isCompared) left.push({ key, reason: "the index could not be compared" });
+    else if (survey.complete) garbage.push({ kind: "server-record", key, sizeBytes: recordSizes.get(key) ?? 0 });
     else left.push({ key, reason: "a head that cannot be read may name it" });
   }
   const bellSizes = await sizesBelow(store, BELLS_FOLDER);

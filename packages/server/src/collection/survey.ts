@@ -1,5 +1,5 @@
 import type { Retention } from "@sandboxer/protocol";
-import { listStoredSandboxes } from "../lease/stored-sandboxes.ts";
+import { listStoredSandboxes, type StoredSandbox } from "../lease/stored-sandboxes.ts";
 import { needsItsSnapshot } from "../lease/stored-head.ts";
 import type { ObjectStore } from "../store/store.ts";
 
@@ -24,7 +24,8 @@ export function imageOf(sandboxId: string, name: string): string {
   return `${sandboxId} ${name}`;
 }
 
-export async function surveyHeads(store: ObjectStore): Promise<Survey> {
+/** `see` gets each head too. */
+export async function surveyHeads(store: ObjectStore, see?: (stored: StoredSandbox) => Promise<void>): Promise<Survey> {
   const sandboxIds: string[] = [];
   const namedServers = new Set<string>();
   const ownedBy = new Map<string, string[]>();
@@ -32,7 +33,9 @@ export async function surveyHeads(store: ObjectStore): Promise<Survey> {
   const neededSnapshots = new Set<string>();
   const retention = new Map<string, Retention>();
   let complete = true;
-  for await (const { sandboxId, head, error } of listStoredSandboxes(store)) {
+  for await (const stored of listStoredSandboxes(store)) {
+    const { sandboxId, head, error } = stored;
+    await see?.(stored);
     sandboxIds.push(sandboxId);
     if (error !== undefined) complete = false;
     if (head?.about?.retention != null) retention.set(sandboxId, head.about.retention);

@@ -1,4 +1,5 @@
 import { asSandboxerError, type Head, type SandboxerError } from "@sandboxer/protocol";
+import { sandboxViews } from "../../lease/head-entries.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 import { shuffled } from "../../support/shuffled.ts";
 import { SerialQueue } from "../../support/serial-queue.ts";
@@ -70,9 +71,12 @@ class LostSandboxes {
     this.#context.inBackground("search for sandboxes of dead servers", run());
   }
 
-  /** Only the heads of these are read: the index knows who promises it, because that never changes. */
+  /** Only the heads of these are read: an index knows which sandboxes promise it. */
   async #promised(): Promise<readonly string[]> {
-    const { index } = this.#context.durable.ownership;
+    const { ownership } = this.#context.durable;
+    const stored = await ownership.completeIndex();
+    if (stored !== undefined) return await Array.fromAsync(stored.ids([sandboxViews.restarting, sandboxViews.running]));
+    const { index } = ownership;
     const { sorted } = await index.look();
     return sorted.flatMap(({ sandboxId, restarts }) => (restarts && !index.isDestroyed(sandboxId) ? [sandboxId] : []));
   }

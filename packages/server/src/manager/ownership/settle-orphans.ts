@@ -1,6 +1,7 @@
 import type { Head } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { eraseHead } from "./residence.ts";
+import { sandboxViews } from "../../lease/head-entries.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
 
 /**
@@ -10,7 +11,8 @@ import { leavesNothing } from "../../lease/stored-head.ts";
  */
 export async function settleOrphans(context: ManagerContext, dead: ReadonlySet<string>): Promise<void> {
   const opened = new Set<string>();
-  for await (const { sandboxId, head } of context.durable.ownership.list()) {
+  const views = [...dead].map(sandboxViews.owner);
+  for await (const { sandboxId, head } of context.durable.ownership.listIn(views)) {
     if (head?.owner == null || !dead.has(head.owner)) continue;
     const kept = head.residence === "provider";
     if (!kept && !leavesNothing(head)) continue;
