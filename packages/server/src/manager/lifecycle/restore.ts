@@ -69,7 +69,7 @@ export async function restoreSandbox(
   try {
     const image = await imageOf(context, sandboxId, head, { name: checkpoint, presentedKey: keys?.presentedKey });
     // Before the head is claimed: its owner would hand it off for nothing.
-    if (image !== undefined) checkMachine(context, head.backend, image.manifest);
+    if (image !== undefined) checkMachine(context, head.backend, image.manifest, checkpoint ?? head.checkpoint?.name);
     return await tracked(context, work, options, async (track) => {
       request.onOwnership("acquiring", head);
       const takeover = new TakeoverEvent(context, sandboxId);

@@ -17,15 +17,20 @@ export function stateNeeds(
 }
 
 /** Refuses a saved state that this machine cannot load, before anything is done. */
-export function checkMachine(context: ManagerContext, backend: string, label: Label): void {
+export function checkMachine(context: ManagerContext, backend: string, label: Label, name?: string): void {
   const { machine = {}, engines = [] } = context.backend(backend);
   const needs = stateNeeds(context, backend, label) ?? {};
   // A backend with several engines looks for the right one when it loads the state, and says where it has looked.
   const differences = whyNotOn(engines.length > 0 ? { ...machine, engines: undefined } : machine, needs);
   if (differences.length === 0) return;
-  throw new SandboxerError("image_incompatible", `The image cannot run on this server: ${differences.join("; ")}.`, {
-    details: { misfit: "image", differences },
-  });
+  const of = name === undefined ? "" : ` ${name}`;
+  throw new SandboxerError(
+    "image_incompatible",
+    `The image${of} cannot run on this server: ${differences.join("; ")}.`,
+    {
+      details: { misfit: "image", differences },
+    },
+  );
 }
 
 /**

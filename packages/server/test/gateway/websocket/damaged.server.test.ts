@@ -60,7 +60,7 @@ test("an engine of another version", async () => {
   ]);
   expect(await client.event("error")).toMatchObject({
     code: "image_incompatible",
-    message: expect.stringContaining("engineVersion"),
+    message: expect.stringContaining("saved by version 1 of the engine"),
   });
   expect(await server.attach(id).until("RUNNING")).toEqual(["RESTORING", "RUNNING"]);
 });

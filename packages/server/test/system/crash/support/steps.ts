@@ -28,6 +28,14 @@ const deletes = swaps((head) => head.state === "deleted");
 const announcesCopy = swaps(({ copy = 0, spare_copy: spare }) => spare != null && spare.copy > copy);
 const replacesCopy = swaps(({ copy = 0, spare_copy: spare }) => spare != null && spare.copy < copy);
 const isImage = ({ key }: StoreCall): boolean => /\/checkpoint_\d+\.img$/.test(key);
+/** Not the look at what the image needs of a machine, which comes before the claim. */
+const loadsImage = (): Step["isAt"] => {
+  let isClaimed = false;
+  return (call) => {
+    isClaimed ||= claims(call);
+    return isClaimed && call.operation === "read" && isImage(call);
+  };
+};
 const writesImage = (call: StoreCall): boolean => call.operation === "write" && isImage(call);
 const swapsCell =
   (pattern: RegExp): Step["isAt"] =>
@@ -55,7 +63,7 @@ export const STEPS = {
   "the head is about to name a live checkpoint": { moment: "before", isAt: publishesAlive },
   "the head names a live checkpoint": { moment: "after", isAt: publishesAlive },
   "the head is claimed": { moment: "after", isAt: claims },
-  "the image is read": { moment: "after", isAt: (call) => call.operation === "read" && isImage(call) },
+  "the image is read": { moment: "after", isAt: loadsImage() },
   "the owner is asked": { moment: "after", isAt: asks },
   "the request is seen": {
     moment: "after",
