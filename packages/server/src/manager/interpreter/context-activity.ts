@@ -19,8 +19,8 @@ export class ContextActivity {
   #executing = false;
   /** Whether a beginning or an end was seen. */
   #known = false;
-  /** To be sent when the cell begins: before that, it would end an interpreter that is still starting. */
-  #interrupt: (() => void) | undefined;
+  /** To be sent when its cell begins: before that, it would end an interpreter that is still starting. */
+  #interrupt: { readonly cell: string; readonly send: () => void } | undefined;
   #reader: FrameSource | undefined;
   /** Where the reader is. */
   #position = 0;
@@ -52,7 +52,6 @@ export class ContextActivity {
   sent(cell: string): void {
     this.#known = true;
     this.#cell = cell;
-    this.#interrupt = undefined;
     this.#reader = undefined;
   }
 
@@ -64,7 +63,7 @@ export class ContextActivity {
   /** Sends an interrupt to the cell, if there is one: now, or at its beginning. */
   interrupt(send: () => void): void {
     if (this.#executing) send();
-    else if (this.#cell !== undefined) this.#interrupt = send;
+    else if (this.#cell !== undefined) this.#interrupt = { cell: this.#cell, send };
   }
 
   /** The interpreter has ended. */
@@ -83,8 +82,8 @@ export class ContextActivity {
       [this.#known, this.#executing] = [true, true];
       // Another one may have been sent behind it.
       this.#cell ??= frame.id;
-      if (this.#cell !== frame.id) return;
-      this.#interrupt?.();
+      if (this.#interrupt?.cell !== frame.id) return;
+      this.#interrupt.send();
       this.#interrupt = undefined;
     } else if (frame.f === "end") {
       this.#executing = false;

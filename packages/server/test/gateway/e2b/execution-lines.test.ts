@@ -17,9 +17,9 @@ function linesOf(body: Readable): object[] {
 }
 
 function start(events: AsyncIterable<CellEvent>, gone = new AbortController()) {
-  const ended = Promise.withResolvers<boolean>();
+  const ended = Promise.withResolvers<void>();
   const body = executionLines(events, { signal: gone.signal, onClose: ended.resolve });
-  return { lines: linesOf(body), complete: ended.promise };
+  return { lines: linesOf(body), ended: ended.promise };
 }
 
 test("a cell that says nothing keeps its connection alive", async () => {
@@ -37,7 +37,7 @@ test("a cell that says nothing keeps its connection alive", async () => {
   await vi.advanceTimersByTimeAsync(11_000);
   await vi.waitFor(() => expect(cell.lines).toEqual([COUNT, { type: "keepalive" }, { type: "keepalive" }]));
   quiet.resolve();
-  expect(await cell.complete).toBe(true);
+  await cell.ended;
   expect(cell.lines.at(-1)).toEqual({ type: "end_of_execution" });
 });
 
@@ -46,7 +46,7 @@ test.each([
   ["its sandbox is paused or moved", [STARTED]],
 ])("a cell ends unexpectedly when %s", async (_, events) => {
   const cell = start(each(events));
-  expect(await cell.complete).toBe(true);
+  await cell.ended;
   expect(cell.lines).toEqual([COUNT, { type: "unexpected_end_of_execution" }]);
 });
 
@@ -57,7 +57,7 @@ test("a cell whose server fails ends unexpectedly, and a client that leaves is n
       throw new Error("lost");
     })(),
   );
-  expect(await failing.complete).toBe(true);
+  await failing.ended;
   expect(failing.lines.at(-1)).toEqual({ type: "unexpected_end_of_execution" });
   const gone = new AbortController();
   const endless = start(
@@ -69,7 +69,7 @@ test("a cell whose server fails ends unexpectedly, and a client that leaves is n
   );
   await vi.waitFor(() => expect(endless.lines).toEqual([COUNT]));
   gone.abort();
-  expect(await endless.complete).toBe(false);
+  await endless.ended;
 });
 
 async function* each(events: readonly CellEvent[]): AsyncGenerator<CellEvent> {

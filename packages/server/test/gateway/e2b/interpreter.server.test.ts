@@ -39,6 +39,12 @@ describe.skipIf(!hasPython)("E2B's code interpreter client, unmodified", () => {
     expect((await sandbox.listCodeContexts()).map(({ id }) => id)).toEqual([context.id, "python"]);
     await expect(sandbox.runCode("while True: pass", { context, timeoutMs: 1_000 })).rejects.toThrow();
     expect((await sandbox.runCode("x", { context })).text).toBe("1");
+    // The next cell may already wait when the client leaves.
+    const [left, next] = await Promise.allSettled([
+      sandbox.runCode("while True: pass", { context, timeoutMs: 1_000 }),
+      sandbox.runCode("x", { context }),
+    ]);
+    expect([left.status, next]).toMatchObject(["rejected", { value: { text: "1" } }]);
     await sandbox.restartCodeContext(context);
     expect((await sandbox.runCode("x", { context })).error?.name).toBe("NameError");
     await sandbox.removeCodeContext(context);

@@ -89,6 +89,19 @@ test("an interrupt waits for the beginning of a cell that was sent, and is nothi
   expect(interrupts).toBe(2);
 });
 
+test("an interrupt is for its own cell, also when the next one was sent before that begins", () => {
+  const activity = new ContextActivity(() => {});
+  const interrupted: string[] = [];
+  activity.sent("a");
+  activity.interrupt(() => interrupted.push("a"));
+  activity.sent("b");
+  activity.note({ f: "start", id: "a", n: 1 });
+  expect(interrupted).toEqual(["a"]);
+  activity.note({ f: "end", id: "a", n: 1, status: "interrupted" });
+  activity.note({ f: "start", id: "b", n: 2 });
+  expect([interrupted, activity.cell]).toEqual([["a"], "b"]);
+});
+
 test("output in the middle of a cell means that one runs", () => {
   const activity = new ContextActivity(() => {});
   activity.see({ stream: "stdout", offset: 5, data: Buffer.from('"d":"x"}\n{"f":"out","s":"stdout","d":"y"}\n') });

@@ -9,14 +9,14 @@ const BUFFER_BYTES = 64 * 1024;
 export interface ExecutionOptions {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Called once at the end, with whether the client received the last line. */
-  readonly onClose: (complete: boolean) => void;
+  /** Called once at the end. */
+  readonly onClose: () => void;
 }
 
 /** A cell as E2B's lines of JSON. */
 export function executionLines(events: AsyncIterable<CellEvent>, { signal, onClose }: ExecutionOptions): Readable {
   const body = Readable.from(lines(events), { objectMode: false, highWaterMark: BUFFER_BYTES });
-  body.once("close", () => onClose(!signal.aborted));
+  body.once("close", onClose);
   signal.addEventListener("abort", () => body.destroy(), { once: true });
   if (signal.aborted) body.destroy();
   return body;

@@ -136,16 +136,15 @@ function execute(
 ): FastifyReply {
   const gone = new AbortController();
   reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) gone.abort(new SandboxerError("timeout", "The client disconnected."));
+    if (reply.raw.writableFinished) return;
+    // While this client still has its turn: the next cell may already wait for it.
+    if (interpreter.activity?.cell === running.id) manager.interpreter.interrupt(interpreter);
+    gone.abort(new SandboxerError("timeout", "The client disconnected."));
   });
   const { signal } = gone;
   const running = manager.interpreter.run(sandbox, interpreter, { ...cell, timeoutMs: undefined, signal });
   const release = manager.hold(sandbox, "a cell");
-  const onClose = (complete: boolean): void => {
-    release();
-    if (!complete && interpreter.activity?.cell === running.id) manager.interpreter.interrupt(interpreter);
-  };
-  return reply.type("application/x-ndjson").send(executionLines(running.events, { signal, onClose }));
+  return reply.type("application/x-ndjson").send(executionLines(running.events, { signal, onClose: release }));
 }
 
 function contextView({ id, traits }: ManagedProcess): object {
