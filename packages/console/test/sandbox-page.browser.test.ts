@@ -207,6 +207,8 @@ test("a process shows its output from an offset, takes input and signals, and is
     .getByRole("region", { name: /^Process \d/ })
     .getByText("ended by SIGKILL")
     .waitFor();
+  // The page has read its output to the end, and asks for no more.
+  await page.getByRole("status").getByText(", the end").waitFor();
   await page.getByRole("button", { name: "Remove", exact: true }).click();
   await page.getByText("No processes were started over HTTP").waitFor();
   await expect(process.info()).rejects.toMatchObject({ code: "process_not_found" });
