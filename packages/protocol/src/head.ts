@@ -185,12 +185,6 @@ export const headSchema = z.looseObject({
   promotion: promotionSchema.nullable().optional(),
   /** Since when its provider has stopped it; null: it runs there. Only valid while nobody owns it. */
   stopped_at: storedTimeSchema.nullable().optional(),
-  /** The suffix of its entries in the store's index that depend on its details; see `lease/head-entries.ts`. */
-  index_tag: z
-    .string()
-    .regex(/^[0-9A-Za-y][0-9A-Za-z-]{0,15}$/)
-    .optional()
-    .catch(undefined),
   timestamps: headTimesSchema,
 });
 

@@ -68,8 +68,6 @@ export interface TestServerOptions {
   /** Wraps the backend, to intercept calls of the manager. */
   readonly wrapBackend?: (backend: FakeBackend) => SandboxBackend;
   readonly wrapStore?: (store: ObjectStore) => ObjectStore;
-  /** Whether heads and snapshots have entries in the store (default: not). */
-  readonly indexed?: boolean;
   readonly apiKeys?: readonly string[];
   /** Other rules of access than none. */
   readonly access?: Partial<AccessOptions>;
@@ -390,7 +388,6 @@ async function openDurability(
   backends: ReadonlyMap<string, SandboxBackend>,
 ): Promise<{ durable: DurableStore; instances: Instances; peerSecret: PeerSecret }> {
   const saves = options.store !== null;
-  const { indexed = false } = options;
   const opened = await openStore(folder);
   const { masterKeys = NO_MASTER_KEYS, requireSealed = false } = options;
   const { store: sealed, keys: ownKeys } = await sealedStore(opened, { requireSealed }, masterKeys, () => {});
@@ -401,13 +398,12 @@ async function openDurability(
     clock: systemClock,
     ttlMs: options.leaseTtlMs ?? 15_000,
     url,
-    indexed,
     ...(options.ring === false ? {} : { ring: ringOver(peerSecret, pino({ level: "silent" }), options.peerTls) }),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
     onError: () => {},
     advert: { labels: options.labels, machines: machinesOf(backends) },
   });
-  const ownership = new Ownership(instances, { indexed });
+  const ownership = new Ownership(instances);
   const keys = new StoredDataKeys(store, options.masterKeys);
   const images = new ImageStore(store, {
     publisher: () => instances.instanceId,
@@ -418,13 +414,7 @@ async function openDurability(
   const checkpoints = new CheckpointRepository(store, images);
   const mirror = new SnapshotMirror(snapshotFile, () => {});
   const publisher = (): string => instances.instanceId;
-  const snapshots = new SnapshotRepository(store, {
-    publisher,
-    images,
-    onChange: mirror.put,
-    keepsBytes: saves,
-    index: ownership.storeIndex,
-  });
+  const snapshots = new SnapshotRepository(store, { publisher, images, onChange: mirror.put, keepsBytes: saves });
   await mirror.rebuild(snapshots);
   return {
     instances,

@@ -36,7 +36,7 @@ export function summarize({ garbage }: Findings): GarbageSummary {
 }
 
 export function formatFindings(
-  { left, damaged, index }: GarbageReport,
+  { left, damaged }: GarbageReport,
   { total, kinds }: GarbageSummary,
   applied: boolean,
 ): string {
@@ -44,21 +44,13 @@ export function formatFindings(
     .filter(([, { count }]) => count > 0)
     .map(([kind, { count, bytes }]) => [NAMES[kind as GarbageKind], `${count}`, formatBytes(bytes)]);
   const table = total.count === 0 ? "" : `${formatTable([["what", "count", "size"], ...rows])}\n`;
-  return `${table}${verdict(total, applied)}\n${formatIndex(index, applied)}${formatLeft(left)}${formatDamaged(damaged)}`;
+  return `${table}${verdict(total, applied)}\n${formatLeft(left)}${formatDamaged(damaged)}`;
 }
 
 function verdict({ count, bytes }: GarbageSum, applied: boolean): string {
   if (count === 0) return "Nothing to remove.";
   if (applied) return `${formatBytes(bytes)} freed.`;
   return `${formatBytes(bytes)} can be freed. Nothing was changed. Run the command again with --apply to remove this.`;
-}
-
-/** Entries that may belong to a write in progress are no finding yet. */
-function formatIndex(index: Findings["index"], applied: boolean): string {
-  if (index?.failure !== undefined) return `The index could not be compared: ${index.failure}\n`;
-  if (index === undefined || index.missing + index.outdated === 0) return "";
-  const [added, removed] = applied ? ["added", "removed"] : ["to add", "to remove"];
-  return `Index: ${index.missing} missing entries ${added}, ${index.outdated} outdated entries ${removed}.\n`;
 }
 
 function formatLeft(left: Findings["left"]): string {

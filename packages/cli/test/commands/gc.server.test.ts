@@ -88,25 +88,6 @@ test("without --keep no published checkpoint is removed; the environment may set
   });
 });
 
-test("--apply builds the index of the store, and later runs report what it lacks", async () => {
-  const io = fakeIo();
-  expect(await runProgram(["gc", "--store", store, "--apply"], io)).toBe(0);
-  expect(io.out()).toContain("Index: 3 missing entries added, 0 outdated entries removed.\n");
-  rmSync(join(store, "index", "all"), { recursive: true });
-  mkdirSync(join(store, "index", "running"), { recursive: true });
-  const [sandboxId = ""] = readdirSync(store).filter((name) => name.length === 36);
-  writeFileSync(join(store, "index", "running", `1234567890123-${sandboxId}.1`), "");
-  const told = fakeIo();
-  expect(await runProgram(["gc", "--store", store], told)).toBe(0);
-  expect(told.out()).toContain("Index: 1 missing entries to add, 1 outdated entries to remove.\n");
-  const json = fakeIo();
-  expect(await runProgram(["gc", "--store", store, "--apply", "--json"], json)).toBe(0);
-  expect(JSON.parse(json.out())).toMatchObject({ index: { missing: 1, outdated: 1, unconfirmed: 0 } });
-  const again = fakeIo();
-  expect(await runProgram(["gc", "--store", store], again)).toBe(0);
-  expect(again.out()).toBe("Nothing to remove.\n");
-});
-
 test("a folder without a head is left alone, and reported", async () => {
   mkdirSync(join(store, randomUUID(), "checkpoints"), { recursive: true });
   const io = fakeIo();

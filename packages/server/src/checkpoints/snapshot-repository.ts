@@ -1,6 +1,5 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotMember } from "../backends/backend.ts";
-import type { StoreIndex } from "../store/index/store-index.ts";
 import { type ObjectStore, readWhole } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
@@ -21,7 +20,6 @@ import {
   needsStore,
   snapshotNotFound,
 } from "./snapshot-types.ts";
-import { isPart, snapshotEntries, type SnapshotPart, viewOfPart } from "./snapshot-entries.ts";
 import { nameTaken, SnapshotNames } from "./snapshot-names.ts";
 import {
   checkSnapshotName,
@@ -46,8 +44,6 @@ export interface SnapshotRepositoryOptions {
   readonly images?: ImageStore;
   /** Whether states may be stored here, or only records of what backends keep themselves; absent: they may. */
   readonly keepsBytes?: boolean;
-  /** The index in the store; absent: it has none, and snapshots get no entries. */
-  readonly index?: StoreIndex | undefined;
   /** Called for each change with the current record; undefined: it was removed. For a mirror elsewhere. */
   readonly onChange?: (id: string, snapshot: StoredSnapshot | undefined) => Promise<void>;
 }
@@ -81,7 +77,6 @@ export class SnapshotRepository {
     const { id, name } = snapshot;
     if (name !== null) checkSnapshotName(name);
     if (name !== null && !options.replaceName) await this.#checkFree(name);
-    if (this.#options.index !== undefined) await this.#store.addNames(snapshotEntries(snapshot));
     const save = new SnapshotSave(this.#store, this.#images, snapshot, this.#options.publisher());
     const saved = await save.run(async () => {
       const captured = await capture();
@@ -109,37 +104,14 @@ export class SnapshotRepository {
 
   /** In no particular order. A damaged record does not hide the others; `onDamaged` is called. */
   async list(onDamaged?: (id: string, error: SandboxerError) => void): Promise<readonly StoredSnapshot[]> {
-    return await this.#readAll(await Array.fromAsync(this.#store.listFolders(SNAPSHOTS_FOLDER)), onDamaged);
-  }
-
-  /** The snapshots of one sandbox, or of all sandboxes with a key, or the children of a snapshot. */
-  async listOf(part: SnapshotPart): Promise<readonly StoredSnapshot[]> {
-    const { index } = this.#options;
-    if (index !== undefined && (await index.isComplete())) return await this.listIn(index, part);
-    return (await this.list()).filter((snapshot) => isPart(snapshot, part));
-  }
-
-  /** As {@link listOf}, by an index that is complete. */
-  async listIn(
-    index: StoreIndex,
-    part: SnapshotPart,
-    onDamaged?: (id: string, error: SandboxerError) => void,
-  ): Promise<readonly StoredSnapshot[]> {
-    const found = await this.#readAll(await Array.fromAsync(index.ids([viewOfPart(part)])), onDamaged);
-    return found.filter((snapshot) => isPart(snapshot, part));
-  }
-
-  async #readAll(
-    ids: readonly string[],
-    onDamaged?: (id: string, error: SandboxerError) => void,
-  ): Promise<readonly StoredSnapshot[]> {
+    const folders = await Array.fromAsync(this.#store.listFolders(SNAPSHOTS_FOLDER));
     const read = async (id: string): Promise<StoredSnapshot | undefined> =>
       await this.#readPresent(id).catch((error: unknown) => {
         if (!isDamaged(error)) throw error;
         onDamaged?.(id, error);
         return undefined;
       });
-    const found = await mapAtOnce(ids.filter(isSnapshotId), READS_AT_ONCE, read);
+    const found = await mapAtOnce(folders.filter(isSnapshotId), READS_AT_ONCE, read);
     return found.filter((each) => each !== undefined);
   }
 
@@ -251,8 +223,6 @@ export class SnapshotRepository {
     await this.#swap(id, ifOurs({ removed_by: "" }));
     await this.#images.removing(snapshotHolder(id), [imageKey(id)], async () => await removeSnapshot(this.#store, id));
     await removeOwnPacks(this.#store, id, snapshotFolder(id));
-    // A collection removes them too.
-    if (this.#options.index !== undefined) await this.#store.removeNames(snapshotEntries(present)).catch(() => {});
     if (before?.name != null) await this.#names.release(before.name, id);
     await this.#options.onChange?.(id, undefined);
   }

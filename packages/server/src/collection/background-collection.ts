@@ -5,7 +5,6 @@ import { collectGarbage } from "./collect-garbage.ts";
 import { collectPacks } from "./collect-packs.ts";
 import type { CollectorSeat } from "./collector-seat.ts";
 import type { CollectionContext, Findings } from "./garbage.ts";
-import { IndexSurveyor } from "./index-survey.ts";
 import { PackSurveyor } from "./pack-survey.ts";
 
 /** Interval between looks whether packs are to be collected, and whether it is this server's turn. */
@@ -26,8 +25,6 @@ export interface BackgroundOptions {
   readonly packsOfImage?: PacksOfImage;
   /** The seat of the server that collects for the store. */
   readonly seat: CollectorSeat;
-  /** Whether the store has an index of its heads. */
-  readonly indexed?: boolean;
   /** Random from 0 to 1: servers that were started together do not look together. */
   readonly chance?: () => number;
 }
@@ -41,7 +38,6 @@ export class BackgroundCollection {
   readonly #options: BackgroundOptions;
   /** Knowledge about images is kept for the next time. */
   readonly #packs: PackSurveyor;
-  readonly #index: IndexSurveyor | undefined;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #removed = false;
@@ -51,7 +47,6 @@ export class BackgroundCollection {
   constructor(options: BackgroundOptions) {
     this.#options = options;
     this.#packs = new PackSurveyor(options.packsOfImage ?? packsOfImage);
-    this.#index = options.indexed === true ? new IndexSurveyor() : undefined;
     this.#running = this.#run();
   }
 
@@ -91,7 +86,7 @@ export class BackgroundCollection {
   }
 
   async #look(isDue: boolean): Promise<void> {
-    const { store, clock, seat, onCollected, onError } = this.#options;
+    const { store, clock, seat, onCollected } = this.#options;
     const { signal } = this.#stop;
     const removed = this.#removed;
     this.#removed = false;
@@ -101,20 +96,11 @@ export class BackgroundCollection {
       throw error;
     });
     if (removed) this.#lookedMs = clock.monotonicMs();
-    if (turn === undefined) return;
-    const indexed = this.#index !== undefined;
-    const context: CollectionContext = { store, clock, apply: true, keep: {}, packs: this.#packs, signal, indexed };
-    if (!isDue) {
-      await this.#index?.attend(context).catch((error: unknown) => {
-        if (!signal.aborted) onError(error);
-      });
-    }
-    if (!isDue && turn.removals === turn.collected) return;
+    if (turn === undefined || (!isDue && turn.removals === turn.collected)) return;
     this.#lookedMs = clock.monotonicMs();
+    const context: CollectionContext = { store, clock, apply: true, keep: {}, packs: this.#packs, signal };
     try {
-      onCollected(
-        isDue ? await collectGarbage(context, this.#index) : await collectPacks(context, this.#packs, new Set()),
-      );
+      onCollected(isDue ? await collectGarbage(context) : await collectPacks(context, this.#packs, new Set()));
       await seat.collected(turn.removals);
       this.#failures = 0;
     } catch (error) {

@@ -6,8 +6,6 @@ import { collectProbes, sightProbes } from "./collect-probes.ts";
 import { collectSandbox } from "./collect-sandbox.ts";
 import { collectSnapshots, sightSnapshots } from "./collect-snapshots.ts";
 import { type CollectionContext, type Findings, together, type Garbage, type LeftAlone } from "./garbage.ts";
-import type { IndexSurveyor } from "./index-survey.ts";
-import { IndexCheck } from "./index-check.ts";
 import { PackSurveyor } from "./pack-survey.ts";
 import { readServers, isGone, type Servers } from "./servers.ts";
 import { surveyHeads, type Survey } from "./survey.ts";
@@ -18,18 +16,13 @@ const SANDBOXES_AT_ONCE = 8;
 
 /**
  * Removes unreferenced data that nobody can still publish, using only its own clock. Servers may use the store
- * meanwhile, and several collections may run at once. Anything uncertain is kept. `surveyor` compares the index of the
- * store, if it has one.
+ * meanwhile, and several collections may run at once. Anything uncertain is kept.
  */
-export async function collectGarbage(context: CollectionContext, surveyor?: IndexSurveyor): Promise<Findings> {
+export async function collectGarbage(context: CollectionContext): Promise<Findings> {
   const probes = await sightProbes(context);
-  // Everything that these dead servers wrote is seen below.
-  const servers = await readServers(context.store);
-  const comparison = surveyor && new IndexCheck(context, surveyor);
-  await comparison?.begin();
   const snapshots = await sightSnapshots(context);
-  const survey = await surveyHeads(context.store, async (stored) => await comparison?.head(stored));
-  const index = await comparison?.end(snapshots);
+  const servers = await readServers(context.store);
+  const survey = await surveyHeads(context.store);
   const known = { servers, survey };
   const collectOne = async (sandboxId: string): Promise<Findings> => await collectSandbox(context, sandboxId, known);
   const images = together([
@@ -37,14 +30,13 @@ export async function collectGarbage(context: CollectionContext, surveyor?: Inde
     await collectSnapshots(context, snapshots, known),
   ]);
   const going = new Set(context.apply ? [] : images.garbage.map(({ key }) => key));
-  const findings = together([
+  return together([
     images,
     await collectPacks(context, context.packs ?? new PackSurveyor(packsOfImage), going),
     await collectDataKeys(context, going),
-    await collectServers(context, { ...known, isCompared: index?.failure === undefined }),
+    await collectServers(context, known),
     await collectProbes(context, probes),
   ]);
-  return index === undefined ? findings : { ...findings, index };
 }
 
 const BELLS_FOLDER = "bells";
@@ -56,7 +48,7 @@ const BELLS_FOLDER = "bells";
  */
 async function collectServers(
   context: CollectionContext,
-  { servers, survey, isCompared }: { readonly servers: Servers; readonly survey: Survey; readonly isCompared: boolean },
+  { servers, survey }: { readonly servers: Servers; readonly survey: Survey },
 ): Promise<Findings> {
   const { store, apply } = context;
   const garbage: Garbage[] = [];
@@ -65,9 +57,7 @@ async function collectServers(
   for (const instanceId of servers.dead) {
     const key = instanceKey(instanceId);
     if (survey.namedServers.has(instanceId)) continue;
-    // Its record may be what shows that the index lacks its sandboxes.
-    if (!isCompared) left.push({ key, reason: "the index could not be compared" });
-    else if (survey.complete) garbage.push({ kind: "server-record", key, sizeBytes: recordSizes.get(key) ?? 0 });
+    if (survey.complete) garbage.push({ kind: "server-record", key, sizeBytes: recordSizes.get(key) ?? 0 });
     else left.push({ key, reason: "a head that cannot be read may name it" });
   }
   const bellSizes = await sizesBelow(store, BELLS_FOLDER);

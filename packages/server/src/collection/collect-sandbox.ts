@@ -1,8 +1,6 @@
 import { asSandboxerError, type Head } from "@sandboxer/protocol";
 import { checkpointKey, checkpointsFolder, removalMarkName } from "../checkpoints/checkpoint-names.ts";
-import { entriesOf } from "../lease/head-entries.ts";
 import { headKey, leavesNothing, readStoredRecord } from "../lease/stored-head.ts";
-import { forgetEntries } from "./forget-entries.ts";
 import { type CollectionContext, type Findings, leftAlone, type LeftReason } from "./garbage.ts";
 import { parkForDeadOwner } from "./park-head.ts";
 import { isStoreFailure } from "../support/record-damage.ts";
@@ -57,8 +55,6 @@ async function collectLost(context: CollectionContext, sandboxId: string, presen
     const version = owner === null ? present.version : await parkForDeadOwner(context, sandboxId, present, owner);
     if (version === undefined) return leftAlone(sandboxId, "claimed by a server meanwhile");
     await store.deleteTree(sandboxId);
-    const parked: Head = { ...present.head, owner: null, epoch: present.head.epoch + 1 };
-    await forgetEntries(context, [...entriesOf(sandboxId, present.head), ...entriesOf(sandboxId, parked)]);
   }
   return { garbage: [{ kind: "lost-sandbox", key, sizeBytes }], left: [] };
 }

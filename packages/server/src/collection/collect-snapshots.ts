@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { snapshotEntries } from "../checkpoints/snapshot-entries.ts";
 import { SnapshotNames } from "../checkpoints/snapshot-names.ts";
 import {
   decodeSnapshot,
@@ -14,9 +13,7 @@ import {
 } from "../checkpoints/snapshot-record.ts";
 import { removeSnapshot } from "../checkpoints/snapshot-save.ts";
 import { settleSwap } from "../lease/cell-swap.ts";
-import type { ObjectStore } from "../store/store.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
-import { forgetEntries } from "./forget-entries.ts";
 import { leftAlone, NOTHING, together } from "./garbage.ts";
 import type { CollectionContext, Findings, GarbageKind, LeftReason } from "./garbage.ts";
 import { isGone, type Servers } from "./servers.ts";
@@ -50,22 +47,19 @@ export async function sightSnapshots({ store, signal }: CollectionContext): Prom
     sizes.set(id, (sizes.get(id) ?? 0) + (counts ? sizeBytes : 0));
   }
   const read = async (id: string): Promise<SightedSnapshot> => {
-    return { id, sizeBytes: sizes.get(id) ?? 0, ...(await readRecord(store, id)) };
+    const cell = await store.readCell(recordKey(id)).catch(unlessDamaged);
+    const sizeBytes = sizes.get(id) ?? 0;
+    if (cell === "damaged") return { id, sizeBytes, version: undefined, record: "unreadable" };
+    const sighted = { id, sizeBytes, version: cell?.version };
+    if (cell === undefined) return { ...sighted, record: "absent" };
+    try {
+      return { ...sighted, record: decodeSnapshot(id, cell.body) };
+    } catch (error) {
+      if (isStoreFailure(error)) throw error;
+      return { ...sighted, record: "unreadable" };
+    }
   };
   return await mapAtOnce([...sizes.keys()], READS_AT_ONCE, read, signal);
-}
-
-export async function readRecord(store: ObjectStore, id: string): Promise<Pick<SightedSnapshot, "record" | "version">> {
-  const cell = await store.readCell(recordKey(id)).catch(unlessDamaged);
-  if (cell === "damaged") return { version: undefined, record: "unreadable" };
-  if (cell === undefined) return { version: undefined, record: "absent" };
-  const { version } = cell;
-  try {
-    return { version, record: decodeSnapshot(id, cell.body) };
-  } catch (error) {
-    if (isStoreFailure(error)) throw error;
-    return { version, record: "unreadable" };
-  }
 }
 
 /**
@@ -120,7 +114,6 @@ export async function collectSnapshots(
     if (neededSnapshots.has(snapshot.id)) parts.push(leftAlone(recordKey(snapshot.id), "in use"));
     else {
       await removeSnapshot(context.store, snapshot.id);
-      if (typeof snapshot.record !== "string") await forgetEntries(context, snapshotEntries(snapshot.record));
       parts.push(garbageOf(snapshot));
     }
   }

@@ -55,7 +55,6 @@ export type LeftReason =
   | "a removal may be in progress"
   | "a head that cannot be read may name it"
   | "its packs are unknown"
-  | "the index could not be compared"
   | "its record is missing, and an image needs it"
   | "beyond retention, but kept by its provider"
   | "in use";
@@ -63,19 +62,6 @@ export type LeftReason =
 export interface Findings {
   readonly garbage: readonly Garbage[];
   readonly left: readonly LeftAlone[];
-  /** The comparison of the store's index with its heads and snapshots; absent: there is no index, or it was not compared. */
-  readonly index?: IndexFindings;
-}
-
-export interface IndexFindings {
-  /** Entries that a head or a snapshot needs and that were missing. None, unless somebody changed the store by hand. */
-  readonly missing: number;
-  /** Entries that nobody needs any more. */
-  readonly outdated: number;
-  /** Entries that may belong to a write in progress. They are outdated if a collection an hour later finds them again. */
-  readonly unconfirmed: number;
-  /** Why it was not compared to the end. */
-  readonly failure?: string;
 }
 
 const DAMAGE: ReadonlySet<LeftReason> = new Set([
@@ -100,8 +86,6 @@ export interface CollectionContext {
   readonly keep: Retention;
   /** Knows which packs images need; absent: starts without knowledge. */
   readonly packs?: PackSurveyor;
-  /** Whether the store has an index of its heads and snapshots. */
-  readonly indexed?: boolean;
   readonly signal?: AbortSignal;
 }
 

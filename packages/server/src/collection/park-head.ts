@@ -3,8 +3,6 @@ import type { Head } from "@sandboxer/protocol";
 import { settleSwap } from "../lease/cell-swap.ts";
 import { claim, type Move, release, type Stamp } from "../lease/head.ts";
 import { decodeRecord, encodeHead } from "../lease/head-codec.ts";
-import { entriesOf } from "../lease/head-entries.ts";
-import { without } from "../store/index/index-names.ts";
 import { headKey } from "../lease/stored-head.ts";
 import type { Cell } from "../store/store.ts";
 import type { CollectionContext } from "./garbage.ts";
@@ -14,7 +12,7 @@ import type { CollectionContext } from "./garbage.ts";
  * before: only a head of a later epoch does. Returns the version of the new head, or undefined if the head has moved.
  */
 export async function parkForDeadOwner(
-  { store, clock, signal, indexed }: CollectionContext,
+  { store, clock, signal }: CollectionContext,
   sandboxId: string,
   present: { readonly head: Head; readonly version: string },
   deadOwner: string,
@@ -28,8 +26,6 @@ export async function parkForDeadOwner(
     const found = decodeRecord(sandboxId, body);
     return "head" in found && found.head.nonce === parked.nonce;
   };
-  const [before, after] = [present.head, parked].map((head) => entriesOf(sandboxId, head));
-  if (indexed === true) await store.addNames(without(after ?? [], before ?? []));
   const settled = await settleSwap(store, clock, {
     key: headKey(sandboxId),
     expected: present.version,

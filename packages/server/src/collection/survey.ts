@@ -1,5 +1,5 @@
 import type { Retention } from "@sandboxer/protocol";
-import { listStoredSandboxes, type StoredSandbox } from "../lease/stored-sandboxes.ts";
+import { listStoredSandboxes } from "../lease/stored-sandboxes.ts";
 import { needsItsSnapshot } from "../lease/stored-head.ts";
 import type { ObjectStore } from "../store/store.ts";
 
@@ -24,8 +24,7 @@ export function imageOf(sandboxId: string, name: string): string {
   return `${sandboxId} ${name}`;
 }
 
-/** `see` gets each head too. */
-export async function surveyHeads(store: ObjectStore, see?: (stored: StoredSandbox) => Promise<void>): Promise<Survey> {
+export async function surveyHeads(store: ObjectStore): Promise<Survey> {
   const sandboxIds: string[] = [];
   const namedServers = new Set<string>();
   const ownedBy = new Map<string, string[]>();
@@ -33,9 +32,7 @@ export async function surveyHeads(store: ObjectStore, see?: (stored: StoredSandb
   const neededSnapshots = new Set<string>();
   const retention = new Map<string, Retention>();
   let complete = true;
-  for await (const stored of listStoredSandboxes(store)) {
-    const { sandboxId, head, error } = stored;
-    await see?.(stored);
+  for await (const { sandboxId, head, error } of listStoredSandboxes(store)) {
     sandboxIds.push(sandboxId);
     if (error !== undefined) complete = false;
     if (head?.about?.retention != null) retention.set(sandboxId, head.about.retention);

@@ -1,5 +1,4 @@
 import { HEAD_FORMAT, HEAD_HISTORY_LENGTH } from "@sandboxer/protocol";
-import { nextTag, tagOf } from "./head-entries.ts";
 import type { About, CheckpointReference, Head, HeadFlags, Lineage, Promotion } from "@sandboxer/protocol";
 
 /**
@@ -62,7 +61,6 @@ export function newHead(owner: string, sandbox: NewSandbox, stamp: Stamp): Head 
     ...(sandbox.about === undefined ? {} : { about: sandbox.about }),
     ...(sandbox.residence === undefined ? {} : { residence: sandbox.residence }),
     ...(sandbox.copy === undefined ? {} : { copy: sandbox.copy }),
-    index_tag: tagOf(stamp.nonce),
     timestamps: { updated_at: stamp.now, claimed_at: stamp.now, deleted_at: null },
   };
 }
@@ -233,8 +231,7 @@ function advance(head: Head, stamp: Stamp, changes: Partial<Head>): MoveResult {
     history: [head.nonce, ...head.history].slice(0, HEAD_HISTORY_LENGTH),
     nonce: stamp.nonce,
   };
-  const timestamps = { ...next.timestamps, updated_at: stamp.now };
-  return { head: { ...next, index_tag: nextTag(head, next, stamp.nonce), timestamps } };
+  return { head: { ...next, timestamps: { ...next.timestamps, updated_at: stamp.now } } };
 }
 
 /** Every move by its name. The lease's core takes them as a whole, so that a test can inject a wrong one. */

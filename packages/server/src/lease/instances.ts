@@ -7,7 +7,6 @@ import { heldHead } from "./core/instance-state.ts";
 import { othersAlive } from "./core/others.ts";
 import type { Command } from "./core/messages.ts";
 import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
-import { HeadIndex } from "./head-index.ts";
 import { LeaseRunner } from "./lease-runner.ts";
 import { KnownRecords } from "./known-records.ts";
 import { type Advert, decodeRecord, instanceKey, type Known } from "./liveness-record.ts";
@@ -26,8 +25,6 @@ export interface InstancesOptions {
   /** Tells the instance at that address that one of its sandboxes is requested. An optimisation: it may fail. */
   readonly ring?: (url: string, sandboxId: string) => Promise<void>;
   readonly settings?: Partial<LeaseSettings>;
-  /** Whether the store has an index of its heads. */
-  readonly indexed?: boolean;
   /** What it says about itself, so that others can choose it for a sandbox. */
   readonly advert?: Advert | undefined;
 }
@@ -84,7 +81,6 @@ export class Instances {
   readonly store: ObjectStore;
   readonly #options: InstancesOptions;
   readonly #runner: LeaseRunner;
-  readonly #index: HeadIndex | undefined;
   readonly #bell: Bell;
   readonly #records: KnownRecords;
   readonly #tickets = new Map<number, Ticket>();
@@ -97,10 +93,8 @@ export class Instances {
     const { store, clock, ttlMs, url, onError, advert } = options;
     this.store = store;
     this.#options = options;
-    this.#index = options.indexed === true ? new HeadIndex(store, clock) : undefined;
     this.#runner = new LeaseRunner({
       store,
-      index: this.#index,
       clock,
       settings: leaseSettings(ttlMs, url, { advert, ...options.settings }),
       onNotice: (notice) => this.#onNotice(notice),
@@ -194,11 +188,6 @@ export class Instances {
     await this.#acknowledged((ticket) => this.#runner.tell({ kind: "bury", instanceId, ticket }));
   }
 
-  /** Removes the entries of a head that no longer exists. */
-  unindex(sandboxId: string, head: Head): void {
-    this.#index?.forget(sandboxId, head);
-  }
-
   listen(listener: OwnershipListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -241,7 +230,7 @@ export class Instances {
     const { clock, ttlMs } = this.#options;
     const closed = new AbortController();
     await Promise.race([
-      this.#acknowledged((ticket) => this.#runner.tell({ kind: "close", ticket })).then(() => this.#index?.settled()),
+      this.#acknowledged((ticket) => this.#runner.tell({ kind: "close", ticket })),
       clock.sleep(CLOSE_WITHIN_TTLS * ttlMs, closed.signal).catch(() => {}),
     ]);
     closed.abort();
@@ -287,7 +276,7 @@ export class Instances {
         return;
       case "registered":
         for (const listener of this.#listeners) listener.onLaterId?.(notice.instanceId);
-        return this.#registered.resolve(this.#index?.enroll(notice.instanceId, this.#runner.signal));
+        return this.#registered.resolve();
       case "fenced":
         this.#options.onFenced(notice.reason);
         // Notifications about the old life come first.

@@ -12,11 +12,6 @@ interface KnownRecord {
   readonly record: LivenessRecord | undefined;
 }
 
-/** Every server with a record, the dead ones included. */
-export async function listServerIds(store: ObjectStore): Promise<readonly string[]> {
-  return await Array.fromAsync(store.listCells(INSTANCES_FOLDER), instanceIdOf);
-}
-
 /**
  * The liveness records of a store, by one list. Renewals change nothing in a record that others need, and death is
  * final. So a record is read when it is new, and when it may say dead by its size.

@@ -6,7 +6,6 @@ import type { Effect, Notice } from "./core/effects.ts";
 import { step } from "./core/instance.ts";
 import { initialState, type InstanceState, isFrozenAt } from "./core/instance-state.ts";
 import type { LeaseEvent, Reply } from "./core/messages.ts";
-import type { HeadIndex } from "./head-index.ts";
 import type { LeaseSettings } from "./core/settings.ts";
 import { performRequest, replyOfSilence } from "./store-requests.ts";
 
@@ -19,8 +18,6 @@ export type UntimedEvent = LeaseEvent extends infer Event
 
 export interface LeaseRunnerOptions {
   readonly store: ObjectStore;
-  /** Absent: heads have no entries in the store. */
-  readonly index?: HeadIndex | undefined;
   readonly clock: Clock;
   readonly settings: LeaseSettings;
   readonly onNotice: (notice: Notice) => void;
@@ -106,12 +103,12 @@ export class LeaseRunner {
   async #ask(effect: RequestEffect): Promise<void> {
     if (this.stopped) return;
     const { from, request } = effect;
-    const { clock, store, index, settings, onError } = this.#options;
+    const { clock, store, settings, onError } = this.#options;
     const timeoutMs = isOwn(effect) ? Math.min(settings.renewMs, SANDBOX_REQUEST_MS) : SANDBOX_REQUEST_MS;
     const answered = new AbortController();
     const silence = clock.sleep(timeoutMs, AbortSignal.any([answered.signal, this.#stop.signal]));
     const reply: Reply | undefined = await Promise.race([
-      performRequest(store, request, index),
+      performRequest(store, request),
       silence.then(
         () => replyOfSilence(request),
         () => undefined,

@@ -1,14 +1,9 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
 import type { HeadDetails, NewHome, NewSandbox, Replacement } from "./head.ts";
 import type { Instances } from "./instances.ts";
-import { listServerIds } from "./known-records.ts";
 import { SandboxIndex, type IndexFile } from "./sandbox-index.ts";
-import { StoreIndex } from "../store/index/store-index.ts";
-import { beginAhead } from "../support/begin-ahead.ts";
 import { readHead } from "./stored-head.ts";
 import { listStoredSandboxes, readStoredSandbox, type StoredSandbox } from "./stored-sandboxes.ts";
-
-const READS_AHEAD = 16;
 
 interface MoveOptions {
   /** The caller stops waiting. An operation in progress is completed, and released if it was a claim. */
@@ -20,8 +15,6 @@ export interface OwnershipOptions {
   readonly indexFile?: IndexFile;
   /** Whether an instance was a process of this machine that has ended. Its lease need not be awaited. */
   readonly isGone?: (instanceId: string) => Promise<boolean>;
-  /** Whether servers write the entries of heads into the store. */
-  readonly indexed?: boolean;
 }
 
 export interface ClaimOptions extends MoveOptions {
@@ -49,17 +42,14 @@ export interface Holding {
 export class Ownership {
   /** The sandboxes of the store, in the order of lists. */
   readonly index: SandboxIndex;
-  /** The index in the store; undefined: it has none. */
-  readonly storeIndex: StoreIndex | undefined;
   /** The servers of the store, including this one. */
   readonly instances: Instances;
   readonly #isGone: OwnershipOptions["isGone"];
 
-  constructor(instances: Instances, { indexFile, isGone, indexed = false }: OwnershipOptions = {}) {
+  constructor(instances: Instances, { indexFile, isGone }: OwnershipOptions = {}) {
     this.instances = instances;
     this.#isGone = isGone;
     this.index = new SandboxIndex(instances.store, indexFile);
-    this.storeIndex = indexed ? new StoreIndex(instances.store, () => listServerIds(instances.store)) : undefined;
   }
 
   get instanceId(): string {
@@ -90,25 +80,6 @@ export class Ownership {
   /** Every sandbox in the store, a damaged or headless one included; reads all their heads. */
   list(): AsyncIterable<StoredSandbox> {
     return listStoredSandboxes(this.instances.store);
-  }
-
-  /**
-   * The sandboxes of these views of the index, each read from its head; all sandboxes while there is no complete index.
-   * The caller checks which of them it wants.
-   */
-  async *listIn(views: readonly string[]): AsyncIterable<StoredSandbox> {
-    const index = await this.completeIndex();
-    yield* index === undefined ? this.list() : this.readViews(index, views);
-  }
-
-  /** Each sandbox of these views, once for each view that has it. */
-  async *readViews(index: StoreIndex, views: readonly string[]): AsyncIterable<StoredSandbox> {
-    for (const view of views) yield* beginAhead(index.ids([view]), READS_AHEAD, (id) => this.readStored(id));
-  }
-
-  /** The index in the store, if it has everything now. */
-  async completeIndex(): Promise<StoreIndex | undefined> {
-    return (await this.storeIndex?.isComplete()) === true ? this.storeIndex : undefined;
   }
 
   /**
@@ -202,10 +173,9 @@ export class Ownership {
     if (await this.#isGone(owner)) await this.instances.markDead(owner);
   }
 
-  /** Removes the tombstone of a sandbox of which nothing else was ever stored, so it cannot be restored. */
-  async erase(sandboxId: string, tombstone: Head): Promise<void> {
+  /** Removes the head of a deleted sandbox of which nothing else was ever stored, so it cannot be restored. */
+  async erase(sandboxId: string): Promise<void> {
     await this.instances.store.deleteTree(sandboxId);
-    this.instances.unindex(sandboxId, tombstone);
   }
 
   /** Forgets what this instance believes to own, without a store request: after it was lost. */

@@ -1,18 +1,17 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { AmbiguousWriteError, type ObjectStore, type SwapOutcome } from "../store/store.ts";
+import { AmbiguousWriteError, type ObjectStore } from "../store/store.ts";
 import { isStoreFailure } from "../support/record-damage.ts";
 import type { StoreRequest } from "./core/effects.ts";
 import type { ListedRecord, Reply } from "./core/messages.ts";
 import { encodeHead } from "./head-codec.ts";
 import { decodeRecord, encodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
-import type { HeadIndex } from "./head-index.ts";
 import { headKey, readStoredRecord } from "./stored-head.ts";
 import { noteEpoch } from "./seen-epochs.ts";
 
 /** Carries out a request of the core. Never rejects: every outcome is a reply. */
-export async function performRequest(store: ObjectStore, request: StoreRequest, index?: HeadIndex): Promise<Reply> {
+export async function performRequest(store: ObjectStore, request: StoreRequest): Promise<Reply> {
   try {
-    return await perform(store, request, index);
+    return await perform(store, request);
   } catch (error) {
     if (error instanceof AmbiguousWriteError) return { outcome: "ambiguous" };
     return { outcome: "failed", error, permanent: !isStoreFailure(error) };
@@ -35,16 +34,15 @@ async function confirmed(store: ObjectStore): Promise<void> {
   }
 }
 
-async function perform(store: ObjectStore, request: StoreRequest, index: HeadIndex | undefined): Promise<Reply> {
+async function perform(store: ObjectStore, request: StoreRequest): Promise<Reply> {
   switch (request.kind) {
     case "read-head": {
       const record = await readStoredRecord(store, request.sandboxId);
       return record === undefined ? { outcome: "absent" } : { outcome: "head", ...record };
     }
     case "swap-head": {
-      const { sandboxId, expected, from, next } = request;
-      const swap = (): Promise<SwapOutcome> => store.swapCell(headKey(sandboxId), expected, encodeHead(next));
-      const swapped = await (index === undefined ? swap() : index.around(sandboxId, from, next, swap));
+      const { sandboxId, expected, next } = request;
+      const swapped = await store.swapCell(headKey(sandboxId), expected, encodeHead(next));
       if (swapped.outcome === "written") noteEpoch(store, sandboxId, next.epoch);
       return swapped;
     }

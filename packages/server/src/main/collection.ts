@@ -12,7 +12,6 @@ interface CollectedParts {
   readonly store: ObjectStore;
   readonly images: ImageStore | undefined;
   readonly seat: CollectorSeat;
-  readonly indexed?: boolean;
 }
 
 /**
@@ -21,7 +20,7 @@ interface CollectedParts {
  */
 export function startCollection(
   { collectEveryMs }: ServerConfig,
-  { store, images, seat, indexed = false }: CollectedParts,
+  { store, images, seat }: CollectedParts,
   events: EventLog,
   log: Logger,
 ): BackgroundCollection | undefined {
@@ -37,15 +36,11 @@ export function startCollection(
     clock: systemClock,
     everyMs: collectEveryMs,
     seat,
-    indexed,
     onDue: forgetCopies,
     onCollected: (findings) => {
       const { garbage, left } = findings;
       const bytes = garbage.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
       if (garbage.length > 0) log.info({ removed: garbage.length, bytes }, "removed garbage from the store");
-      const { missing = 0, outdated = 0, failure } = findings.index ?? {};
-      if (failure !== undefined) log.warn({ failure }, "the index of the store could not be compared with its heads");
-      else if (missing > 0 || outdated > 0) log.info({ missing, outdated }, "repaired the index of the store");
       const damaged = damagedIn(findings);
       if (damaged.length > 0)
         log.warn({ count: damaged.length, damaged: damaged.slice(0, 10) }, "damaged records were not removed");

@@ -10,7 +10,7 @@ import { PackCache } from "../checkpoints/packs/pack-cache.ts";
 import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
 import { UnpublishedCheckpoints } from "../checkpoints/unpublished/unpublished-checkpoints.ts";
 import { SnapshotFile, SnapshotMirror } from "../checkpoints/snapshot-file.ts";
-import { SnapshotRepository, type SnapshotRepositoryOptions } from "../checkpoints/snapshot-repository.ts";
+import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
 import { type Fate, forgetDeadInstances, isInstanceGone } from "../backends/instance-folder.ts";
 import { PeerSecret } from "../gateway/access/peer-secret.ts";
@@ -24,7 +24,6 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import { DirectoryStore } from "../store/directory/directory-store.ts";
 import { KnownStores } from "../store/known-stores.ts";
 import { openStore } from "../store/open-store.ts";
-import { listsInOrder } from "../store/probe.ts";
 import { openPeerSecret } from "../store/peer-secret.ts";
 import { SharedRecords } from "../store/shared-records.ts";
 import type { ObjectStore } from "../store/store.ts";
@@ -59,8 +58,6 @@ export interface Durability {
   readonly servers: () => number;
   /** Dead servers of this machine; the store says so by now. */
   readonly dead: readonly string[];
-  /** Whether the store has an index of its heads and snapshots. */
-  readonly indexed: boolean;
 }
 
 /**
@@ -85,7 +82,6 @@ export async function openDurability(
           mustExist: config.requireStore,
         });
   await opened.probe();
-  const indexed = saves && (await listsInOrder(opened));
   const { store, keys: ownKeys } =
     masters === undefined
       ? { store: opened, keys: [] }
@@ -97,7 +93,6 @@ export async function openDurability(
     ttlMs: saves ? config.leaseTtlMs : REGISTRY_TTL_MS,
     ...(saves ? {} : { settings: REGISTRY_LEASE }),
     url: url ?? null,
-    indexed,
     advert: { labels: config.serverLabels },
     ring: ringOver(peerSecret, log, peerTls),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
@@ -110,7 +105,6 @@ export async function openDurability(
   const indexFile = new SandboxIndexFile(join(config.dataDirectory, "cache", "stored-sandboxes"), store.address);
   const ownership = new Ownership(instances, {
     indexFile,
-    indexed,
     isGone: (instanceId) => isInstanceGone(dataDirectory, instanceId),
   });
   const claims = new KeyClaims(store);
@@ -125,12 +119,7 @@ export async function openDurability(
     ownership,
     claims,
     checkpoints: new CheckpointRepository(store, images),
-    snapshots: await openSnapshots(
-      config,
-      store,
-      { publisher, images, keepsBytes: saves, index: ownership.storeIndex },
-      log,
-    ),
+    snapshots: await openSnapshots(config, store, { publisher, images, keepsBytes: saves }, log),
     unpublished: new UnpublishedCheckpoints(join(dataDirectory, "unpublished"), {
       store: store.address,
       masters: masters ?? masterKeysOf(config, secrets),
@@ -140,7 +129,7 @@ export async function openDurability(
     retention: retentionOf(config),
   };
   const records = saves ? new SharedRecords(store, systemClock) : undefined;
-  return { durable, instances, peerSecret, records, servers: () => 1 + instances.liveOthers.length, dead, indexed };
+  return { durable, instances, peerSecret, records, servers: () => 1 + instances.liveOthers.length, dead };
 }
 
 /** State that the servers of a store share, besides sandboxes; undefined without a configured store. */
@@ -192,7 +181,7 @@ function openImages(
 async function openSnapshots(
   { dataDirectory }: ServerConfig,
   store: ObjectStore,
-  options: Pick<SnapshotRepositoryOptions, "publisher" | "images" | "index"> & { readonly keepsBytes: boolean },
+  options: { readonly publisher: () => string; readonly images: ImageStore; readonly keepsBytes: boolean },
   log: Logger,
 ): Promise<SnapshotRepository> {
   if (store.localFile === undefined) return new SnapshotRepository(store, options);
@@ -211,8 +200,6 @@ export async function meetStoredSandboxes({ ownership }: DurableStore, log: Logg
   // Starting the server comes first.
   await delay(MEET_AFTER_MS, undefined, { ref: false });
   try {
-    // The index in the store spares the first list that work.
-    if ((await ownership.completeIndex()) !== undefined) return;
     const { sorted, others } = await ownership.index.look();
     for (const { sandboxId, error } of others)
       if (error !== undefined) log.warn({ sandboxId, error: error.message }, "a stored sandbox cannot be read");

@@ -1,9 +1,6 @@
 import type { Retention } from "@sandboxer/protocol";
 import { collectGarbage } from "../collection/collect-garbage.ts";
 import { damagedIn, type Findings } from "../collection/garbage.ts";
-import { IndexSurveyor } from "../collection/index-survey.ts";
-import { readIndexState } from "../store/index/store-index.ts";
-import { listsInOrder } from "../store/probe.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 import { masterKeysOf, sealedStore } from "./encryption.ts";
@@ -25,9 +22,6 @@ export type GarbageReport = Findings & { readonly damaged: readonly string[] };
 export async function collectGarbageAt({ config, warn, ...options }: GarbageOptions): Promise<GarbageReport> {
   const opened = await openExistingStore(config.store, config.dataDirectory);
   const { store } = await sealedStore(opened, config, masterKeysOf(config, openSecrets(config, warn)), warn);
-  // Without `apply`, nothing is written, and an index is only compared if there is one.
-  const indexed = options.apply ? await listsInOrder(opened) : typeof (await readIndexState(store)) !== "string";
-  const context = { ...options, indexed, store, clock: systemClock };
-  const findings = await collectGarbage(context, indexed ? new IndexSurveyor() : undefined);
+  const findings = await collectGarbage({ ...options, store, clock: systemClock });
   return { ...findings, damaged: damagedIn(findings) };
 }

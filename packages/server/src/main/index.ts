@@ -241,13 +241,13 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     parts.manager.settleOrphans(dead);
     parts.manager.publishLeftBehind();
     if (config.store !== undefined) {
-      const { durable, indexed } = durability;
+      const { durable } = durability;
       const { ownership } = durable;
       const seat = new CollectorSeat(instances.store, {
         me: () => ownership.instanceId,
         isDead: async (instanceId) => await ownership.isDead(instanceId),
       });
-      const saved = { store: instances.store, images: durable.integrity?.images, seat, indexed };
+      const saved = { store: instances.store, images: durable.integrity?.images, seat };
       parts.collection = startCollection(config, saved, parts.manager.events, log);
     }
     parts.service = createService(parts.manager, {

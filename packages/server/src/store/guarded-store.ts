@@ -7,7 +7,6 @@ import {
   type Chunks,
   type ListedObject,
   type MarkedCell,
-  type NamePage,
   ObjectNotFoundError,
   type ObjectStore,
   type ReadOptions,
@@ -120,25 +119,6 @@ export class GuardedStore implements ObjectStore {
 
   listFolders(folder: string): AsyncIterable<string> {
     return this.#listing(this.#inner.listFolders(folder));
-  }
-
-  async listNames(folder: string, page: NamePage): Promise<readonly string[]> {
-    const inner = this.#inner;
-    async function* listed(): AsyncIterable<string> {
-      yield* await inner.listNames(folder, page);
-    }
-    return await Array.fromAsync(this.#listing(listed()));
-  }
-
-  async addNames(keys: readonly string[]): Promise<void> {
-    await this.#look();
-    await this.#inner.addNames(keys);
-    await this.#look();
-  }
-
-  async removeNames(keys: readonly string[]): Promise<void> {
-    await this.#look();
-    await this.#inner.removeNames(keys);
   }
 
   async delete(key: string): Promise<void> {

@@ -58,19 +58,6 @@ async function probeBlobs(store: ObjectStore, key: string): Promise<void> {
   if (found?.sizeBytes !== bytes.byteLength) throw new Error("an object that was just written is missing");
 }
 
-/** Whether lists begin after a given name and are in order: S3's directory buckets ignore both. */
-export async function listsInOrder(store: ObjectStore): Promise<boolean> {
-  const folder = `probe-${randomUUID()}`;
-  const names = ["2-b", "1-a.7", "3", "1-a", "2-B"];
-  try {
-    await store.addNames(names.map((name) => `${folder}/${name}`));
-    const listed = await store.listNames(folder, { after: "1-a", limit: 3 });
-    return listed.join(" ") === "1-a.7 2-B 2-b";
-  } finally {
-    await store.removeNames(names.map((name) => `${folder}/${name}`)).catch(() => undefined);
-  }
-}
-
 async function refuses(
   store: ObjectStore,
   key: string,

@@ -65,18 +65,6 @@ export interface ObjectStore {
   listFolders(folder: string): AsyncIterable<string>;
 
   /**
-   * The names of the blobs directly in a folder that come after a given one, in the order of their bytes. Some stores do
-   * not list in order: `listsInOrder` finds out.
-   */
-  listNames(folder: string, page: NamePage): Promise<readonly string[]>;
-
-  /** Creates many empty blobs, whose names say everything. Durable when it resolves; a failure may leave some of them. */
-  addNames(keys: readonly string[]): Promise<void>;
-
-  /** Removes many such blobs. Removing a missing one is fine. */
-  removeNames(keys: readonly string[]): Promise<void>;
-
-  /**
    * The path of a blob as a plain file on this machine, for threads that read it themselves. Nothing is written to it.
    * Absent if blobs are remote.
    */
@@ -132,16 +120,6 @@ export interface ListedObject {
 export interface MarkedCell extends ListedObject {
   /** Differs between any two versions of a cell, until it is deleted. Compare it with other marks only. */
   readonly mark: string;
-}
-
-/** One request of a bucket answers no more. */
-export const MOST_NAMES = 1000;
-
-export interface NamePage {
-  /** Absent: from the first one on. */
-  readonly after?: string | undefined;
-  /** At most {@link MOST_NAMES}. */
-  readonly limit: number;
 }
 
 export interface ReadOptions {

@@ -4,7 +4,6 @@ import { expect, it } from "vitest";
 import { packId, packKey } from "../../src/checkpoints/packs/pack-names.ts";
 import { BackgroundCollection } from "../../src/collection/background-collection.ts";
 import { CollectorSeat } from "../../src/collection/collector-seat.ts";
-import { readIndexState } from "../../src/store/index/store-index.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 import { MemoryStore } from "./memory-store.ts";
@@ -86,33 +85,6 @@ it("checks packs soon after images are removed, and everything when that is due"
   await pass(1);
   expect(found).toMatchObject([{}, { garbage: [], left: [] }]);
   await collection.close();
-});
-
-it("builds the index of the store at its first look, and collects packs if that fails", async () => {
-  for (const fails of [false, true]) {
-    const [store, clock] = [new MemoryStore(), new FakeClock()];
-    const found: unknown[] = [];
-    const list = store.list.bind(store);
-    store.list = (folder) => {
-      if (fails && folder === "index") throw new Error("no index");
-      return list(folder);
-    };
-    const collection = new BackgroundCollection({
-      store,
-      clock,
-      everyMs: 3_600_000,
-      seat: aloneAt(store),
-      indexed: true,
-      onCollected: (findings) => found.push(findings),
-      onError: (error) => found.push(error),
-    });
-    collection.imagesRemoved();
-    clock.advance(300_000);
-    const collected = { garbage: [], left: [] };
-    await expect.poll(() => found).toMatchObject(fails ? [{ message: "no index" }, collected] : [collected]);
-    expect(await readIndexState(store)).toEqual(fails ? "absent" : expect.objectContaining({ examined: [] }));
-    await collection.close();
-  }
 });
 
 function watched(everyMs: number) {

@@ -7,7 +7,6 @@ import {
   type Chunks,
   type ListedObject,
   type MarkedCell,
-  type NamePage,
   ObjectNotFoundError,
   type ObjectStore,
   type ReadOptions,
@@ -110,22 +109,6 @@ export class MemoryStore implements ObjectStore {
     const keys = [...below(folder, this.#cells.keys()), ...below(folder, this.#blobs.keys())];
     const rests = keys.map((key) => key.slice(prefixOf(folder).length).split("/"));
     yield* new Set(rests.flatMap(([child, ...others]) => (child === undefined || others.length === 0 ? [] : [child])));
-  }
-
-  async listNames(folder: string, { after = "", limit }: NamePage): Promise<readonly string[]> {
-    const names = below(checkKey(folder), this.#blobs.keys()).map((key) => key.slice(folder.length + 1));
-    return names
-      .filter((name) => !name.includes("/") && name > after)
-      .toSorted()
-      .slice(0, limit);
-  }
-
-  async addNames(keys: readonly string[]): Promise<void> {
-    for (const key of keys) await this.write(key, []);
-  }
-
-  async removeNames(keys: readonly string[]): Promise<void> {
-    for (const key of keys) await this.delete(key);
   }
 
   async delete(key: string): Promise<void> {

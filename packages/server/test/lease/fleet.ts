@@ -72,16 +72,8 @@ async function startServer(
     throw error instanceof Error ? error : new Error(String(error));
   };
   const url = `http://${randomUUID()}.example`;
-  const instances = await Instances.register({
-    store,
-    clock,
-    ttlMs: TTL_MS,
-    url,
-    onFenced: fail,
-    onError: fail,
-    indexed: true,
-  });
-  const ownership = new Ownership(instances, { indexed: true });
+  const instances = await Instances.register({ store, clock, ttlMs: TTL_MS, url, onFenced: fail, onError: fail });
+  const ownership = new Ownership(instances);
   for (let made = 0; made < held; made++) await ownership.create(randomUUID(), newSandbox(), { isFresh: true });
   const collection = new BackgroundCollection({
     store,
@@ -91,7 +83,6 @@ async function startServer(
       me: () => ownership.instanceId,
       isDead: async (instanceId) => await ownership.isDead(instanceId),
     }),
-    indexed: true,
     onCollected: () => {},
     onError: fail,
   });

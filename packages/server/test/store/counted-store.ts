@@ -21,12 +21,6 @@ const KINDS: ReadonlyMap<PropertyKey, Kind> = new Map<PropertyKey, Kind>([
   ["deleteCell", "delete"],
   ["delete", "delete"],
   ["deleteTree", "delete"],
-  ["listNames", "list"],
-]);
-/** One request for each name. */
-const MANY: ReadonlyMap<PropertyKey, Kind> = new Map<PropertyKey, Kind>([
-  ["addNames", "put"],
-  ["removeNames", "delete"],
 ]);
 const LISTS = new Set<PropertyKey>(["list", "listCells", "listMarks", "listFolders"]);
 const PAGE = 1000;
@@ -64,13 +58,6 @@ export function countedStore(inner: ObjectStore, answer: () => Promise<void> = a
       if (typeof value !== "function") return value;
       const call = (parameters: unknown[]): unknown => Reflect.apply(value, target, parameters);
       if (LISTS.has(name)) return (...parameters: unknown[]) => pages(call(parameters) as AsyncIterable<unknown>);
-      const many = MANY.get(name);
-      if (many !== undefined) {
-        return async (keys: readonly string[]) => {
-          counts[many] += keys.length;
-          await call([keys]);
-        };
-      }
       const kind = KINDS.get(name);
       if (kind === undefined) return (...parameters: unknown[]) => call(parameters);
       if (name === "read") {

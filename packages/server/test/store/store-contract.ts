@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { listsInOrder } from "../../src/store/probe.ts";
 import { AmbiguousWriteError, ObjectNotFoundError, type ObjectStore, type SwapOutcome } from "../../src/store/store.ts";
 
 export interface OpenedStore {
@@ -221,64 +220,6 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         await store.deleteTree("x");
         expect(await store.readCell("x/metadata.json")).toBeUndefined();
         expect((await collect(store.list(""))).map(({ key }) => key)).toEqual(["y/three"]);
-      });
-    });
-
-    describe("names", () => {
-      it("are listed in order, after a given one, at most so many", async () => {
-        await store.addNames(["i/v/3", "i/v/1-a", "i/v/1-a.7", "i/v/2-b", "i/v/2-B", "i/v/below/x", "i/w/1"]);
-        const list = async (limit: number, after?: string): Promise<readonly string[]> =>
-          await store.listNames("i/v", { limit, after });
-        expect(await list(1000)).toEqual(["1-a", "1-a.7", "2-B", "2-b", "3"]);
-        expect(await list(2)).toEqual(["1-a", "1-a.7"]);
-        expect(await list(2, "1-a")).toEqual(["1-a.7", "2-B"]);
-        // A name that does not exist is a position too.
-        expect(await list(2, "1-a.z")).toEqual(["2-B", "2-b"]);
-        expect(await list(1, "2")).toEqual(["2-B"]);
-        expect(await list(1000, "3")).toEqual([]);
-        expect(await store.listNames("i/missing", { limit: 10 })).toEqual([]);
-        expect(await listsInOrder(store)).toBe(true);
-      });
-
-      it("can be added and removed again and again", async () => {
-        const keys = ["i/v/1", "i/w/1"];
-        await store.addNames(keys);
-        await store.addNames([...keys, "i/v/2"]);
-        expect(await store.stat("i/v/1")).toEqual({ sizeBytes: 0 });
-        await store.removeNames(keys);
-        await store.removeNames(keys);
-        expect(await store.listNames("i/v", { limit: 10 })).toEqual(["2"]);
-        expect(await store.listNames("i/w", { limit: 10 })).toEqual([]);
-        await store.addNames(keys);
-        expect(await store.listNames("i/w", { limit: 10 })).toEqual(["1"]);
-        await expect(store.addNames(["i/../x"])).rejects.toMatchObject({ code: "bad_request" });
-      });
-
-      it("of many writers and removers at once are all there in the end", async () => {
-        await Promise.all(
-          Array.from({ length: 16 }, async (_, writer) => {
-            for (let round = 0; round < 4; round++) {
-              await store.addNames([`i/v/${writer}`, `i/v/${writer}.${round}`]);
-              await store.removeNames([`i/v/${writer}`, `i/v/${writer}.${round}`]);
-            }
-            await store.addNames([`i/v/last-${writer}`]);
-          }),
-        );
-        const names = await store.listNames("i/v", { limit: 1000 });
-        expect(names).toHaveLength(16);
-        expect(names.every((name) => name.startsWith("last-"))).toBe(true);
-      });
-
-      it("come in pages that leave nothing out", async () => {
-        const keys = Array.from({ length: 25 }, (_, number) => `i/v/${String(number).padStart(3, "0")}`);
-        await store.addNames(keys);
-        const found: string[] = [];
-        for (let after: string | undefined; ; after = found.at(-1)) {
-          const page = await store.listNames("i/v", { after, limit: 10 });
-          found.push(...page);
-          if (page.length < 10) break;
-        }
-        expect(found).toEqual(keys.map((key) => key.slice(4)));
       });
     });
 

@@ -8,8 +8,6 @@ export type StoreRequest =
       readonly kind: "swap-head";
       readonly sandboxId: string;
       readonly expected: string | undefined;
-      /** The head that it replaces; undefined: there is none. */
-      readonly from: Head | undefined;
       readonly next: Head;
     }
   | { readonly kind: "read-record"; readonly instanceId: string }

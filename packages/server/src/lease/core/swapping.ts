@@ -100,8 +100,8 @@ function cameFrom(present: Head, { intent, from, next }: PendingSwap): boolean {
 
 function send(sandbox: SandboxState, operation: Operation, swap: PendingSwap, context: StepContext): SandboxState {
   const { sandboxId } = sandbox;
-  const { expected, from, next } = swap;
-  const id = context.request("sandbox", sandboxId, { kind: "swap-head", sandboxId, expected, from, next });
+  const { expected, next } = swap;
+  const id = context.request("sandbox", sandboxId, { kind: "swap-head", sandboxId, expected, next });
   return at(sandbox, operation, "swapping", id, swap);
 }
 

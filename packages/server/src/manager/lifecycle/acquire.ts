@@ -124,8 +124,8 @@ async function newestSnapshotOf(
   key: string,
   specHash: string | null,
 ): Promise<StoredSnapshot | undefined> {
-  const fitting = (await options.durable.snapshots.listOf({ key })).filter(
-    (snapshot) => snapshot.state === "ready" && snapshot.spec_hash === specHash,
+  const fitting = (await options.durable.snapshots.list()).filter(
+    (snapshot) => snapshot.state === "ready" && snapshot.key === key && snapshot.spec_hash === specHash,
   );
   return fitting.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1))[0];
 }

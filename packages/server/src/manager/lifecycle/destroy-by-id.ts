@@ -71,9 +71,9 @@ async function destroyStored(
   const { handoffTimeoutMs } = context.options;
   const work = { operation: "destroy", sandboxId, backend: head.backend } as const;
   return await tracked(context, work, options, async () => {
-    const tombstone = await context.durable.ownership.destroy(sandboxId, { handoffTimeoutMs, owner: head.owner });
+    await context.durable.ownership.destroy(sandboxId, { handoffTimeoutMs, owner: head.owner });
     context.inBackground("removal of local data of a deleted sandbox", publishBeforeClaim(context, sandboxId));
-    return await forgetData(context, sandboxId, tombstone, !leavesNothing(head));
+    return await forgetData(context, { id: sandboxId, lineage: head.lineage }, !leavesNothing(head));
   });
 }
 

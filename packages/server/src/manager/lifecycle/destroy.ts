@@ -1,4 +1,4 @@
-import { type Head, type RemovedData, SandboxerError } from "@sandboxer/protocol";
+import { type Lineage, type RemovedData, SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { pruneForkSnapshot } from "../saving/retention.ts";
@@ -20,9 +20,9 @@ export async function destroySandbox(
       // A sandbox that was paused or handed off meanwhile is not this server's to delete.
       if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox was deleted.");
       await sandbox.liveSaves.callOff();
-      const tombstone = await context.durable.ownership.destroy(sandbox.id);
+      await context.durable.ownership.destroy(sandbox.id);
       await end(sandbox);
-      return await forgetData(context, sandbox.id, tombstone, sandbox.outlivesServer);
+      return await forgetData(context, { id: sandbox.id, lineage: sandbox.facts.lineage }, sandbox.outlivesServer);
     });
   });
 }
@@ -35,18 +35,14 @@ export const NOTHING_STORED: RemovedData = { removed_bytes: 0, shared_bytes: 0 }
  */
 export async function forgetData(
   context: ManagerContext,
-  sandboxId: string,
-  tombstone: Head,
+  { id: sandboxId, lineage }: { readonly id: string; readonly lineage: Lineage },
   outlivesServer: boolean,
 ): Promise<RemovedData> {
   const { checkpoints, ownership } = context.durable;
-  context.inBackground(
-    "removal of a fork's snapshot",
-    pruneForkSnapshot(context, { id: sandboxId, lineage: tombstone.lineage }),
-  );
+  context.inBackground("removal of a fork's snapshot", pruneForkSnapshot(context, { id: sandboxId, lineage }));
   const what = "removal of a deleted sandbox's data";
   if (!outlivesServer) {
-    context.inBackground(what, ownership.erase(sandboxId, tombstone));
+    context.inBackground(what, ownership.erase(sandboxId));
     return NOTHING_STORED;
   }
   // If the store fails now, the tombstone is already written: the sandbox is deleted, and its data is removed later.

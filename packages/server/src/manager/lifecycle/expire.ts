@@ -1,6 +1,5 @@
 import { asSandboxerError, type About, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
-import { sandboxViews } from "../../lease/head-entries.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import { hasExpired } from "./time-to-live.ts";
 import { listSandboxes } from "../observing/list-sandboxes.ts";
@@ -36,7 +35,7 @@ async function destroyIfStillExpired(context: ManagerContext, { id, epoch }: San
 
 /** How often the known ends of lifetimes are compared with the clock. */
 const LOOK_MS = 1_000;
-/** The store is searched after a start and then this often: a server that paused such a sandbox may have ended. */
+/** The whole store is read after a start and then this often: a server that paused such a sandbox may have ended. */
 const FIRST_PASS_MS = 5_000;
 const PASS_MS = 60 * 60_000;
 
@@ -70,7 +69,7 @@ export function deleteExpiredSandboxes(context: ManagerContext): () => void {
 }
 
 async function readExpiries(context: ManagerContext): Promise<void> {
-  for await (const { sandboxId, head } of context.durable.ownership.listIn([sandboxViews.expiring])) {
+  for await (const { sandboxId, head } of context.durable.ownership.list()) {
     if (head?.state === "parked") noteExpiry(context, sandboxId, head.about);
   }
 }

@@ -1,7 +1,6 @@
 import type { ResponseOf, Routes } from "@sandboxer/protocol";
 import { answerWithin } from "../../support/answer-within.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
-import { sandboxViews } from "../../lease/head-entries.ts";
 import type { RegisteredServer } from "../../lease/instances.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import type { InstanceCondition } from "../ownership/peers.ts";
@@ -47,10 +46,7 @@ export async function listInstances(context: ObservingContext): Promise<Instance
 
 async function storedInstances(context: ObservingContext): Promise<InstanceRecord[]> {
   const servers = await context.durable.ownership.instances.servers();
-  const [conditions, possessions] = await Promise.all([
-    conditionsOf(context, servers),
-    possessionsByOwner(context, servers),
-  ]);
+  const [conditions, possessions] = await Promise.all([conditionsOf(context, servers), possessionsByOwner(context)]);
   const records = servers.map(({ instanceId, url, here, alive, labels = {} }): InstanceRecord => {
     const { frozen, frozen_reason } = here ? instanceCondition(context) : (conditions.get(instanceId) ?? UNKNOWN);
     const { owns, wanted, handoffs } = possessions.get(instanceId) ?? { owns: [], wanted: [], handoffs: [] };
@@ -61,17 +57,10 @@ async function storedInstances(context: ObservingContext): Promise<InstanceRecor
 
 type Possessions = Pick<InstanceRecord, "owns" | "wanted" | "handoffs">;
 
-async function possessionsByOwner(
-  { durable }: ObservingContext,
-  servers: readonly RegisteredServer[],
-): Promise<ReadonlyMap<string, Possessions>> {
+async function possessionsByOwner({ durable }: ObservingContext): Promise<ReadonlyMap<string, Possessions>> {
   const owners = new Map<string, Possessions>();
-  const seen = new Set<string>();
-  const views = servers.map(({ instanceId }) => sandboxViews.owner(instanceId));
-  for await (const { sandboxId, head } of durable.ownership.listIn(views)) {
-    // A sandbox that moved meanwhile is in two views.
-    if (head?.owner == null || seen.has(sandboxId)) continue;
-    seen.add(sandboxId);
+  for await (const { sandboxId, head } of durable.ownership.list()) {
+    if (head?.owner == null) continue;
     const { owns, wanted, handoffs } = owners.get(head.owner) ?? { owns: [], wanted: [], handoffs: [] };
     owners.set(head.owner, { owns, wanted, handoffs });
     owns.push(sandboxId);

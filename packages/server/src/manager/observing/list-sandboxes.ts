@@ -1,11 +1,7 @@
 import { asSandboxerError } from "@sandboxer/protocol";
 import type { DamagedSandbox, QueryOf, Routes, SandboxRecord } from "@sandboxer/protocol";
-import { sandboxViews } from "../../lease/head-entries.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
-import { placeOf } from "../../store/index/index-names.ts";
-import type { StoreIndex } from "../../store/index/store-index.ts";
 import { isStoreFailure } from "../../support/record-damage.ts";
-import { mapAtOnce } from "../../support/map-at-once.ts";
 import { beginAhead } from "../../support/begin-ahead.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import { describeHead, describeLive } from "./describe.ts";
@@ -23,11 +19,6 @@ export interface SandboxPage {
   /** The damaged ones among the items. None with a filter: it is unknown whether they match. */
   readonly damaged: DamagedSandbox[];
   readonly more: boolean;
-}
-
-interface PageRequest {
-  readonly limit: number;
-  readonly after: ListPlace | undefined;
 }
 
 const READS_AHEAD = 16;
@@ -50,13 +41,13 @@ export async function listSandboxIds(context: ObservingContext): Promise<Readonl
 export async function listSandboxPage(
   context: ObservingContext,
   filter: SandboxFilter,
-  { limit, after }: PageRequest,
+  { limit, after }: { readonly limit: number; readonly after: ListPlace | undefined },
 ): Promise<SandboxPage> {
   const items: SandboxRecord[] = [];
   const damaged: DamagedSandbox[] = [];
   // Entries after the last item are on the next page, if there is one.
   const late: DamagedSandbox[] = [];
-  for await (const found of sandboxesAfter(context, filter, { after, limit })) {
+  for await (const found of sandboxesAfter(context, filter, after)) {
     if (isDamaged(found)) (items.length === limit ? late : damaged).push(found);
     else if (items.length === limit) return { items, damaged, more: true };
     else items.push(found);
@@ -71,24 +62,13 @@ export async function listSandboxPage(
 async function* sandboxesAfter(
   context: ObservingContext,
   filter: SandboxFilter,
-  { after, limit }: PageRequest,
+  after: ListPlace | undefined,
 ): AsyncGenerator<SandboxRecord | DamagedSandbox, void, undefined> {
   const found = [...context.sandboxes.values()].map((sandbox) => describeLive(context, sandbox));
   const seen = new Set(found.map(({ id }) => id));
-  const index = await context.durable.ownership.completeIndex();
-  const strays = index === undefined ? [] : await readStrays(context, filter, { index, here: seen });
-  for (const stray of strays) {
-    seen.add(stray.id);
-    if (!isDamaged(stray)) found.push(stray);
-    // Their position is unknown: they are on the first page.
-    else if (!isFilter(filter) && after === undefined) yield stray;
-  }
   const near = found.filter((record) => matches(record, filter) && isBehind(record, after)).toSorted(newestFirst);
   let next = 0;
-  // One more shows whether there is another page.
-  const part = { filter, here: seen, after, wanted: limit + 1 };
-  const stored = index === undefined ? storedRecords(context, part) : indexedRecords(context, part, index);
-  for await (const record of stored) {
+  for await (const record of storedRecords(context, filter, seen, after)) {
     for (; !isDamaged(record) && next < near.length && newestFirst(near[next] as SandboxRecord, record) < 0; next++)
       yield near[next] as SandboxRecord;
     yield record;
@@ -96,96 +76,11 @@ async function* sandboxesAfter(
   yield* near.slice(next);
 }
 
-interface StoredPart {
-  readonly filter: SandboxFilter;
-  /** These are shown as this server has them. */
-  readonly here: ReadonlySet<string>;
-  readonly after: ListPlace | undefined;
-  /** How many are enough, besides damaged ones. */
-  readonly wanted: number;
-}
-
-type ReadRecord = (sandboxId: string) => Promise<SandboxRecord | DamagedSandbox | undefined>;
-
-/** From the index in the store: the views that a filter names have all sandboxes that may match. */
-async function* indexedRecords(
-  context: ObservingContext,
-  { filter, here, after, wanted }: StoredPart,
-  index: StoreIndex,
-): AsyncGenerator<SandboxRecord | DamagedSandbox, void, undefined> {
-  const views = viewsOf(filter);
-  if (views === undefined) return;
-  const read = await recordReader(context, filter);
-  const isFiltered = isFilter(filter);
-  const ids = index.ids(views, after && placeOf(after.created_at, after.id));
-  for (let left = wanted; left > 0;) {
-    const some = await take(ids, left, (id) => !here.has(id));
-    if (some.length === 0) return;
-    for await (const found of beginAhead(some, READS_AHEAD, read)) {
-      if (found === undefined || (isDamaged(found) ? isFiltered : !matches(found, filter))) continue;
-      // Damaged ones take no place on a page.
-      if (!isDamaged(found)) left -= 1;
-      yield found;
-    }
-  }
-}
-
-/**
- * Sandboxes whose head could not be read when it was last compared with the index, so that other views may lack them.
- * By now it may be repaired.
- */
-async function readStrays(
-  context: ObservingContext,
-  filter: SandboxFilter,
-  { index, here }: { readonly index: StoreIndex; readonly here: ReadonlySet<string> },
-): Promise<readonly (SandboxRecord | DamagedSandbox)[]> {
-  const ids = (await Array.fromAsync(index.ids([sandboxViews.unreadable]))).filter((id) => !here.has(id));
-  if (ids.length === 0) return [];
-  const found = await mapAtOnce(ids, READS_AHEAD, await recordReader(context, filter));
-  return found.filter((each) => each !== undefined);
-}
-
-/** The states that a head can show, besides `destroyed`. */
-const STATE_VIEWS: ReadonlyMap<SandboxFilter["state"], string> = new Map([
-  ["running", sandboxViews.running],
-  ["stored", sandboxViews.paused],
-]);
-
-/** Undefined: nothing in the store can match. */
-function viewsOf({ key, name, label = [], state, backend, at_risk }: SandboxFilter): readonly string[] | undefined {
-  // Only the server that runs a sandbox knows more about it.
-  if (at_risk === true) return undefined;
-  if (state === "destroyed") return [sandboxViews.deleted];
-  const byState = STATE_VIEWS.get(state);
-  if (state !== undefined && byState === undefined) return undefined;
-  const views = [
-    ...(key === undefined ? [] : [sandboxViews.key(key)]),
-    ...(name === undefined ? [] : [sandboxViews.name(name)]),
-    ...label.map(sandboxViews.label),
-    ...(byState === undefined ? [] : [byState]),
-    ...(backend === undefined ? [] : [sandboxViews.backend(backend)]),
-  ];
-  return views.length === 0 ? [sandboxViews.all] : views;
-}
-
-async function take(
-  ids: AsyncIterator<string>,
-  most: number,
-  isWanted: (id: string) => boolean,
-): Promise<readonly string[]> {
-  const taken: string[] = [];
-  while (taken.length < most) {
-    const next = await ids.next();
-    if (next.done === true) break;
-    if (isWanted(next.value)) taken.push(next.value);
-  }
-  return taken;
-}
-
-/** From the names of all folders and the index in memory. */
 async function* storedRecords(
   context: ObservingContext,
-  { filter, here, after }: StoredPart,
+  filter: SandboxFilter,
+  here: ReadonlySet<string>,
+  after: ListPlace | undefined,
 ): AsyncGenerator<SandboxRecord | DamagedSandbox, void, undefined> {
   const { ownership } = context.durable;
   const { sorted, others } = await ownership.index.look();
@@ -196,7 +91,21 @@ async function* storedRecords(
     // The index has never seen them, so their position is unknown: they are on the first page.
     if (!isFiltered && after === undefined) yield damaged;
   }
-  for await (const found of beginAhead(mayFit(), READS_AHEAD, await recordReader(context, filter))) {
+  const servers = await ownership.instances.servers();
+  const living = new Map(servers.flatMap(({ alive, instanceId, url }) => (alive ? [[instanceId, url] as const] : [])));
+  const read = async (sandboxId: string): Promise<SandboxRecord | DamagedSandbox | undefined> => {
+    const { head, error } = await ownership.readStored(sandboxId);
+    if (error !== undefined) return damagedSandbox(context, sandboxId, error);
+    if (head === undefined || (head.state === "deleted" && filter.state !== "destroyed")) return undefined;
+    if (leavesNothing(head) && !living.has(head.owner ?? "")) return undefined;
+    try {
+      return describeHead(context, sandboxId, head, living.get(head.owner ?? ""));
+    } catch (error) {
+      if (isStoreFailure(error)) throw error;
+      return damagedSandbox(context, sandboxId, error);
+    }
+  };
+  for await (const found of beginAhead(mayFit(), READS_AHEAD, read)) {
     if (found === undefined) continue;
     if (isDamaged(found) ? !isFiltered : matches(found, filter)) yield found;
   }
@@ -209,25 +118,6 @@ async function* storedRecords(
       if (!here.has(sandboxId) && isBehind({ created_at: createdAt, id: sandboxId }, after)) yield sandboxId;
     }
   }
-}
-
-/** Reads the record of a sandbox from its head; undefined if lists do not show it. */
-async function recordReader(context: ObservingContext, filter: SandboxFilter): Promise<ReadRecord> {
-  const { ownership } = context.durable;
-  const servers = await ownership.instances.servers();
-  const living = new Map(servers.flatMap(({ alive, instanceId, url }) => (alive ? [[instanceId, url] as const] : [])));
-  return async (sandboxId) => {
-    const { head, error } = await ownership.readStored(sandboxId);
-    if (error !== undefined) return damagedSandbox(context, sandboxId, error);
-    if (head === undefined || (head.state === "deleted" && filter.state !== "destroyed")) return undefined;
-    if (leavesNothing(head) && !living.has(head.owner ?? "")) return undefined;
-    try {
-      return describeHead(context, sandboxId, head, living.get(head.owner ?? ""));
-    } catch (error) {
-      if (isStoreFailure(error)) throw error;
-      return damagedSandbox(context, sandboxId, error);
-    }
-  };
 }
 
 function damagedSandbox(context: ObservingContext, sandboxId: string, thrown: unknown): DamagedSandbox {

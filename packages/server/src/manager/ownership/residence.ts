@@ -38,8 +38,8 @@ export async function releaseLeft(context: ManagerContext, sandbox: LiveSandbox,
 /** Deletes a sandbox of which only the head is stored; the head is removed too, so it cannot be restored. */
 export async function eraseHead(context: ManagerContext, sandboxId: string): Promise<void> {
   const { ownership } = context.durable;
-  const tombstone = await ownership.destroy(sandboxId);
-  context.inBackground("removal of the head of a sandbox", ownership.erase(sandboxId, tombstone));
+  await ownership.destroy(sandboxId);
+  context.inBackground("removal of the head of a sandbox", ownership.erase(sandboxId));
 }
 
 /** Releases a sandbox that another server owns now: at a provider it is let go, and a local copy is ended. */

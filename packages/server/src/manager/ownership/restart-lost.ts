@@ -1,5 +1,4 @@
 import { asSandboxerError, type Head, type SandboxerError } from "@sandboxer/protocol";
-import { sandboxViews } from "../../lease/head-entries.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 import { shuffled } from "../../support/shuffled.ts";
 import { SerialQueue } from "../../support/serial-queue.ts";
@@ -71,12 +70,9 @@ class LostSandboxes {
     this.#context.inBackground("search for sandboxes of dead servers", run());
   }
 
-  /** Only the heads of these are read: an index knows which sandboxes promise it. */
+  /** Only the heads of these are read: the index knows who promises it, because that never changes. */
   async #promised(): Promise<readonly string[]> {
-    const { ownership } = this.#context.durable;
-    const stored = await ownership.completeIndex();
-    if (stored !== undefined) return await Array.fromAsync(stored.ids([sandboxViews.restarting, sandboxViews.running]));
-    const { index } = ownership;
+    const { index } = this.#context.durable.ownership;
     const { sorted } = await index.look();
     return sorted.flatMap(({ sandboxId, restarts }) => (restarts && !index.isDestroyed(sandboxId) ? [sandboxId] : []));
   }

@@ -1,7 +1,6 @@
 import type { Head } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { eraseHead } from "./residence.ts";
-import { sandboxViews } from "../../lease/head-entries.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
 
 /**
@@ -11,8 +10,7 @@ import { leavesNothing } from "../../lease/stored-head.ts";
  */
 export async function settleOrphans(context: ManagerContext, dead: ReadonlySet<string>): Promise<void> {
   const opened = new Set<string>();
-  const views = [...dead].map(sandboxViews.owner);
-  for await (const { sandboxId, head } of context.durable.ownership.listIn(views)) {
+  for await (const { sandboxId, head } of context.durable.ownership.list()) {
     if (head?.owner == null || !dead.has(head.owner)) continue;
     const kept = head.residence === "provider";
     if (!kept && !leavesNothing(head)) continue;

@@ -56,7 +56,7 @@ interface JudgedSnapshots {
 }
 
 async function snapshotsOf(context: ProofContext, sandboxId: string, keep: Keep | undefined): Promise<JudgedSnapshots> {
-  const all = await context.snapshots.listOf({ sandboxId });
+  const all = (await context.snapshots.list()).filter((each) => each.sandbox_id === sandboxId);
   const old = keep === undefined ? [] : oldSnapshots(all, keep);
   const descendants = old.length === 0 ? new Map<string, never>() : await readDescendants(context);
   const isNeeded = ({ id }: StoredSnapshot): boolean =>

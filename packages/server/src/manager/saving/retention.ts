@@ -26,7 +26,7 @@ export async function pruneSnapshots(
 ): Promise<void> {
   const keep = facts.about.retention?.snapshots ?? context.durable.retention.snapshots;
   if (keep === undefined) return;
-  const ofOne = await context.snapshots.listOf({ sandboxId });
+  const ofOne = (await context.snapshots.list()).filter((each) => each.sandbox_id === sandboxId);
   for (const { id } of oldSnapshots(ofOne, keep)) await removeOld(context, id);
 }
 

@@ -1,5 +1,3 @@
-import { sandboxViews } from "../../lease/head-entries.ts";
-import type { StoreIndex } from "../../store/index/store-index.ts";
 import { needsItsSnapshot } from "../../lease/stored-head.ts";
 import type { RemovalContext } from "../room-contexts.ts";
 
@@ -12,14 +10,8 @@ export interface Descendant {
   readonly needs: string | undefined;
 }
 
-/**
- * Every sandbox here or in the store that comes from a snapshot, by snapshot id. `part`: only those of these snapshots,
- * as the index has them. That is for people; a removal must ask all heads.
- */
-export async function readDescendants(
-  context: RemovalContext,
-  part?: { readonly of: readonly string[]; readonly index: StoreIndex },
-): Promise<ReadonlyMap<string, readonly Descendant[]>> {
+/** Every sandbox here or in the store that comes from a snapshot, by snapshot id. */
+export async function readDescendants(context: RemovalContext): Promise<ReadonlyMap<string, readonly Descendant[]>> {
   const found: Descendant[] = [];
   for (const { facts, state } of context.sandboxes.values()) {
     const snapshotId = facts.lineage.snapshot ?? null;
@@ -27,13 +19,9 @@ export async function readDescendants(
     found.push({ sandboxId: facts.sandboxId, name: facts.about.name, snapshotId, needs: `is ${state} here` });
   }
   const here = new Set(found.map(({ sandboxId }) => sandboxId));
-  const { ownership } = context.durable;
-  const heads = part === undefined ? ownership.list() : ownership.readViews(part.index, part.of.map(sandboxViews.from));
-  for await (const { sandboxId, head } of heads) {
+  for await (const { sandboxId, head } of context.durable.ownership.list()) {
     const snapshotId = head?.lineage.snapshot ?? null;
     if (head === undefined || head.state === "deleted" || snapshotId === null || here.has(sandboxId)) continue;
-    // One that is rewound meanwhile may be in two views.
-    here.add(sandboxId);
     const why = head.owner === null ? "is paused without a checkpoint of its own" : "runs on another server";
     const needs = needsItsSnapshot(head) ? why : undefined;
     found.push({ sandboxId, name: head.about?.name ?? null, snapshotId, needs });

@@ -1,51 +1,33 @@
-import type { DamagedSnapshot, QueryOf, Routes, SandboxerError, SnapshotInfo } from "@sandboxer/protocol";
+import type { DamagedSnapshot, QueryOf, Routes, SnapshotInfo } from "@sandboxer/protocol";
 import type { KeyOptions } from "../../checkpoints/data-keys.ts";
 import type { SnapshotChanges } from "../../checkpoints/snapshot-types.ts";
 import { recordKey, type StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
-import type { StoreIndex } from "../../store/index/store-index.ts";
-import { mapAtOnce } from "../../support/map-at-once.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import { type Descendant, readDescendants } from "./lineage.ts";
 import { hasLabels } from "../observing/list-sandboxes.ts";
 import { findSnapshot } from "./source.ts";
 
-const READS_AT_ONCE = 8;
-
 type SnapshotFilter = Omit<QueryOf<Routes["listSnapshots"]>, "limit" | "cursor">;
 
 export interface ListedSnapshots {
-  /** Newest first. */
-  readonly items: readonly StoredSnapshot[];
+  /** Newest first, each with its descendants. */
+  readonly items: SnapshotInfo[];
   /** Snapshots whose record cannot be read. None with a filter: it is unknown whether they match. */
   readonly damaged: DamagedSnapshot[];
-  /** Some of the items, each with its descendants. */
-  readonly describe: (items: readonly StoredSnapshot[]) => Promise<SnapshotInfo[]>;
 }
 
 export async function listSnapshots(context: ObservingContext, filter: SnapshotFilter): Promise<ListedSnapshots> {
-  const { snapshots, options, durable } = context;
-  const index = filter.sandbox_id === undefined ? undefined : await durable.ownership.completeIndex();
   const damaged: DamagedSnapshot[] = [];
-  const onDamaged = (id: string, error: SandboxerError): void => {
-    options.observer.problem("a stored snapshot cannot be read", { snapshotId: id, error });
+  const all = await context.snapshots.list((id, error) => {
+    context.options.observer.problem("a stored snapshot cannot be read", { snapshotId: id, error });
     damaged.push({ id, object: recordKey(id), message: error.message, next_step: error.hint });
-  };
-  const all =
-    index === undefined || filter.sandbox_id === undefined
-      ? await snapshots.list(onDamaged)
-      : await snapshots.listIn(index, { sandboxId: filter.sandbox_id }, onDamaged);
+  });
+  const wanted = all.filter((each) => matches(each, filter));
+  const relatives = await readRelatives(context, all);
+  const items = wanted.map((each) => describeSnapshot(each, relatives)).toSorted(newestFirst);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
-  return {
-    items: all.filter((each) => matches(each, filter)).toSorted(newestFirst),
-    damaged: isFiltered ? [] : damaged.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    describe: async (items) => {
-      const relatives = await (index === undefined
-        ? readRelatives(context, all)
-        : readRelativesOf(context, items, index));
-      return items.map((each) => describeSnapshot(each, relatives));
-    },
-  };
+  return { items, damaged: isFiltered ? [] : damaged.toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
 }
 
 /** A snapshot by id or name. With `verify` every byte is checked, and the record gets the result. */
@@ -56,12 +38,7 @@ export async function getSnapshot(
 ): Promise<SnapshotInfo> {
   const found = await findSnapshot(context, idOrName);
   const snapshot = verify ? await context.snapshots.verify(found.id, options) : found;
-  const index = await context.durable.ownership.completeIndex();
-  const relatives =
-    index === undefined
-      ? await readRelatives(context, await context.snapshots.list())
-      : await readRelativesOf(context, [snapshot], index);
-  return describeSnapshot(snapshot, relatives);
+  return describeSnapshot(snapshot, await readRelatives(context, await context.snapshots.list()));
 }
 
 export async function amendSnapshot(
@@ -87,19 +64,6 @@ interface Relatives {
 
 async function readRelatives(context: ObservingContext, all: readonly StoredSnapshot[]): Promise<Relatives> {
   return { children: Map.groupBy(all, ({ parent }) => parent), descendants: await readDescendants(context) };
-}
-
-/** As {@link readRelatives}, of these snapshots only: two lists for each, besides what they name. */
-async function readRelativesOf(
-  context: ObservingContext,
-  of: readonly StoredSnapshot[],
-  index: StoreIndex,
-): Promise<Relatives> {
-  const childrenOf = async ({ id }: StoredSnapshot): Promise<readonly StoredSnapshot[]> =>
-    await context.snapshots.listIn(index, { parent: id });
-  const children = (await mapAtOnce(of, READS_AT_ONCE, childrenOf)).flat();
-  const descendants = await readDescendants(context, { of: of.map(({ id }) => id), index });
-  return { children: Map.groupBy(children, ({ parent }) => parent), descendants };
 }
 
 function describeSnapshot(snapshot: StoredSnapshot, { children, descendants }: Relatives): SnapshotInfo {

@@ -105,10 +105,6 @@ export interface ListRequest {
   /** Whether names with a further `/` after the prefix are returned as folders. */
   readonly byFolder: boolean;
   readonly pageToken: string | undefined;
-  /** Only whole names after this one; absent: all. */
-  readonly after?: string | undefined;
-  /** Absent: as many as a page has. */
-  readonly limit?: number;
 }
 
 export interface ListPage {

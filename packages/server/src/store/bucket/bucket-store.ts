@@ -10,7 +10,6 @@ import {
   type Chunks,
   type ListedObject,
   type MarkedCell,
-  type NamePage,
   ObjectNotFoundError,
   type ObjectStore,
   type ReadOptions,
@@ -18,14 +17,13 @@ import {
   type WriteOptions,
   type WriteOutcome,
 } from "../store.ts";
-import { type BucketApi, type BucketStoreOptions, type ListPage, type ListRequest, PART_BYTES } from "./bucket-api.ts";
+import { type BucketApi, type BucketStoreOptions, type ListPage, PART_BYTES } from "./bucket-api.ts";
 import { BucketBlobs } from "./bucket-blobs.ts";
 import { asMissingBucket, asStoreError, hasFailed } from "./bucket-error.ts";
 import { retryUnclear, SMALL_REQUESTS } from "./retry.ts";
 
 const CELL_SUFFIX = ".json";
 const DELETES_AT_ONCE = 8;
-const NO_BYTES = new Uint8Array();
 
 const UNFIT_HINT = "Use a store with working conditional writes; docs/reference/stores.md lists some.";
 
@@ -118,31 +116,6 @@ export class BucketStore implements ObjectStore {
     for await (const entry of this.#entries(folder, true)) if ("folder" in entry) yield entry.folder;
   }
 
-  /** A store may answer with a shorter page than was requested, and say that there are more. */
-  async listNames(folder: string, { after, limit }: NamePage): Promise<readonly string[]> {
-    const prefix = `${this.#nameOf(folder)}/`;
-    const from = after === undefined ? undefined : prefix + after;
-    return await this.#inTermsOfStore(`listing ${folder}`, async () => {
-      const names: string[] = [];
-      for await (const { objects } of this.#pages(prefix, true, { after: from, limit })) {
-        names.push(...objects.map(({ name }) => name.slice(prefix.length)).filter(isKey));
-        if (names.length >= limit) break;
-      }
-      return names.slice(0, limit);
-    });
-  }
-
-  async addNames(keys: readonly string[]): Promise<void> {
-    const options = { writer: "names", ifAbsent: false, signal: undefined };
-    const put = async (key: string): Promise<void> =>
-      await this.#retrying(() => this.#api.put(this.#nameOf(key), NO_BYTES, options));
-    await this.#inTermsOfStore("names", async () => await Promise.all(keys.map(put)));
-  }
-
-  async removeNames(keys: readonly string[]): Promise<void> {
-    await Promise.all(keys.map(async (key) => await this.delete(key)));
-  }
-
   async delete(key: string): Promise<void> {
     const name = this.#nameOf(key);
     await this.#inTermsOfStore(key, () => this.#retrying(() => this.#api.delete(name)));
@@ -189,14 +162,10 @@ export class BucketStore implements ObjectStore {
     }
   }
 
-  async *#pages(
-    prefix: string,
-    byFolder: boolean,
-    part: Pick<ListRequest, "after" | "limit"> = {},
-  ): AsyncGenerator<ListPage, void, undefined> {
+  async *#pages(prefix: string, byFolder: boolean): AsyncGenerator<ListPage, void, undefined> {
     let pageToken: string | undefined;
     do {
-      const request = { prefix, byFolder, pageToken, ...part };
+      const request = { prefix, byFolder, pageToken };
       const page: ListPage = await this.#retrying(() => this.#api.listPage(request)).catch((error: unknown) => {
         // A list of a missing folder is empty.
         throw asMissingBucket(error);

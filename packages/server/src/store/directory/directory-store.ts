@@ -9,7 +9,6 @@ import type {
   Chunks,
   ListedObject,
   MarkedCell,
-  NamePage,
   ObjectStore,
   ReadOptions,
   SwapOutcome,
@@ -18,7 +17,6 @@ import type {
 } from "../store.ts";
 import { DirectoryBlobs } from "./directory-blobs.ts";
 import { DirectoryCells } from "./directory-cells.ts";
-import { DirectoryNames } from "./directory-names.ts";
 import type { Syncs } from "./durable.ts";
 import { closeFolder } from "../../support/private-folder.ts";
 import { recordDamaged } from "../../support/record-damage.ts";
@@ -41,13 +39,11 @@ export class DirectoryStore implements ObjectStore {
   readonly address: string;
   readonly #cells: DirectoryCells;
   readonly #blobs: DirectoryBlobs;
-  readonly #names: DirectoryNames;
 
   private constructor(root: string, temporary: TemporaryFiles, syncs: Syncs | undefined) {
     this.address = root;
     this.#cells = new DirectoryCells(root, temporary, syncs);
     this.#blobs = new DirectoryBlobs(root, temporary);
-    this.#names = new DirectoryNames(root);
   }
 
   /**
@@ -123,18 +119,6 @@ export class DirectoryStore implements ObjectStore {
     for (const entry of await this.#entries(folder)) {
       if (entry.isDirectory()) yield entry.name;
     }
-  }
-
-  async listNames(folder: string, page: NamePage): Promise<readonly string[]> {
-    return await inTermsOfStore(checkKey(folder), () => this.#names.list(folder, page));
-  }
-
-  async addNames(keys: readonly string[]): Promise<void> {
-    await inTermsOfStore("names", () => this.#names.add(keys.map(checkKey)));
-  }
-
-  async removeNames(keys: readonly string[]): Promise<void> {
-    await inTermsOfStore("names", () => this.#names.remove(keys.map(checkKey)));
   }
 
   async delete(key: string): Promise<void> {

@@ -142,22 +142,22 @@ export class GcsApi implements BucketApi {
     return new GcsUpload(this.#http, session, options);
   }
 
-  async listPage({ prefix, byFolder, pageToken, after, limit }: ListRequest): Promise<ListPage> {
+  async listPage({ prefix, byFolder, pageToken }: ListRequest): Promise<ListPage> {
     const query = new URLSearchParams({
       prefix,
       fields: "items(name,size,generation),prefixes,nextPageToken",
       ...(byFolder ? { delimiter: "/" } : {}),
       ...(pageToken === undefined ? {} : { pageToken }),
-      // It includes this name, so that the page may need room for one more.
-      ...(after === undefined ? {} : { startOffset: after }),
-      ...(limit === undefined ? {} : { maxResults: String(limit + (after === undefined ? 0 : 1)) }),
     });
     const url = `${this.#objects}?${query.toString()}`;
     return await this.#http.send({ method: "GET", url, limitMs: SMALL_LIMIT_MS }, async (answer) => {
       const page = (await answer.json()) as GcsPage;
-      const items = (page.items ?? []).filter(({ name }) => name !== after);
       return {
-        objects: items.map(({ name, size, generation: mark }) => ({ name, sizeBytes: Number(size), mark })),
+        objects: (page.items ?? []).map(({ name, size, generation: mark }) => ({
+          name,
+          sizeBytes: Number(size),
+          mark,
+        })),
         folders: page.prefixes ?? [],
         nextPageToken: page.nextPageToken,
       };

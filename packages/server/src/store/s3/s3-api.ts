@@ -145,14 +145,12 @@ export class S3Api implements BucketApi {
     });
   }
 
-  async listPage({ prefix, byFolder, pageToken, after, limit }: ListRequest): Promise<ListPage> {
+  async listPage({ prefix, byFolder, pageToken }: ListRequest): Promise<ListPage> {
     const command = new this.#sdk.ListObjectsV2Command({
       Bucket: this.#bucket,
       Prefix: prefix,
       ...(byFolder ? { Delimiter: "/" } : {}),
       ...(pageToken === undefined ? {} : { ContinuationToken: pageToken }),
-      ...(after === undefined ? {} : { StartAfter: after }),
-      ...(limit === undefined ? {} : { MaxKeys: limit }),
     });
     const page = await request(SMALL_LIMIT_MS, undefined, (sending) => this.#client.send(command, sending));
     return {

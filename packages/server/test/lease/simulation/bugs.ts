@@ -13,9 +13,6 @@ export const BUGS = {
   "late-save": "a save whose sandbox was lost and taken again meanwhile is published at the new epoch",
   "winner-ends-first": "the fork that is promoted is deleted before the original has its state",
   "promotion-in-two-swaps": "the state of a fork is published first, and the promotion is recorded later",
-  "entries-without-epoch":
-    "entries of the index have the same name at every epoch, so that a late removal hits new ones",
-  "entries-after-swap": "the entries of a head are added after its swap",
   "no-freeze": "an owner without a confirmed renewal goes on",
 } as const;
 

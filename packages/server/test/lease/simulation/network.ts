@@ -45,8 +45,6 @@ export function carry(world: World, sender: Sender, request: StoreRequest, answe
   if (fault === undefined || !world.plan.allows(fault, timeline.nowMs, what)) return timeline.after(there, arrive);
   switch (fault) {
     case "lost request":
-      // The swap is lost, not what comes before it.
-      if (request.kind === "swap-head") world.index.before(request.sandboxId, request.from, request.next);
       return;
     case "lost reply":
       return timeline.after(there, () => takeEffect(world, sender.instanceId, request, () => {}));
@@ -73,15 +71,13 @@ function faultOf(dice: number): "lost request" | "lost reply" | "delay" | "dupli
 
 /** The moment at which the store does what it was asked for; some bugs are here. */
 function takeEffect(world: World, writer: string, request: StoreRequest, then: (reply: Reply) => void): void {
-  const { bug, index, store, timeline, weather } = world;
-  index.arriveUntil(timeline.nowMs);
+  const { bug, store, timeline, weather } = world;
   if (request.kind === "swap-record" && isTombstoneOfAnother(request, writer) && bug === "no-tombstone") {
     world.takenForDead.add(request.instanceId);
     return then({ outcome: "written", version: "none" });
   }
   if (request.kind !== "swap-head") return then(store.apply(request, writer));
-  const { sandboxId, from, next } = request;
-  index.before(sandboxId, from, next);
+  const { sandboxId, next } = request;
   const present = store.heads.get(sandboxId);
   const publishes = next.checkpoint?.name !== present?.body.checkpoint?.name && next.state !== "deleted";
   if (bug === "plain-put" && publishes) return then(store.putHead(sandboxId, next, writer));
@@ -90,7 +86,6 @@ function takeEffect(world: World, writer: string, request: StoreRequest, then: (
     return timeline.after(weather.between(5, 50), () => then(store.putHead(sandboxId, next, writer)));
   }
   const reply = store.apply(request, writer);
-  if (reply.outcome === "written") index.after(sandboxId, from, next, timeline.nowMs);
   if (bug === "no-head-tombstone" && reply.outcome === "written" && next.state === "deleted") {
     store.heads.delete(sandboxId);
   }

@@ -6,7 +6,6 @@ import type { FaultPlan } from "./fault-plan.ts";
 import { Ledger } from "./ledger.ts";
 import { Random } from "./random.ts";
 import { kindOfNext } from "./kept.ts";
-import { SimulatedIndex } from "./simulated-index.ts";
 import { SimulatedProvider } from "./simulated-provider.ts";
 import { SimulatedStore } from "./simulated-store.ts";
 import { Timeline } from "./timeline.ts";
@@ -21,7 +20,6 @@ export const REQUEST_TIMEOUT_MS = 900;
 export class World {
   readonly timeline = new Timeline();
   readonly store: SimulatedStore;
-  readonly index: SimulatedIndex;
   readonly ledger: Ledger;
   readonly provider: SimulatedProvider;
   readonly plan: FaultPlan;
@@ -54,7 +52,6 @@ export class World {
     this.chaos = new Random(seed * 11 + 3);
     this.ledger = new Ledger((instanceId) => this.#isDead(instanceId));
     this.store = new SimulatedStore(this.ledger);
-    this.index = new SimulatedIndex(this.store.heads, seed, bug);
     this.provider = new SimulatedProvider(this);
     for (let count = 0; count < 3; count++) this.addSandbox();
   }

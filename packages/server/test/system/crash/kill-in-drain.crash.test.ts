@@ -31,7 +31,7 @@ describe("kill -9 during a drain", () => {
     await eventually("it knows the other", () => leaving.instances.liveOthers.length === 1);
     expect(await leaving.drain()).toEqual([]);
     expect(await doomed.exited).toEqual(KILLED);
-    const third = await startTestServer({ store, leaseTtlMs: LEASE_TTL_MS, indexed: true });
+    const third = await startTestServer({ store, leaseTtlMs: LEASE_TTL_MS });
     expect((await headOf(third, id)).owner).not.toBeNull();
     await expectTakenOver(third, id, "new");
   });

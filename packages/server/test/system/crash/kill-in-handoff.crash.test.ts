@@ -51,7 +51,7 @@ describe("kill -9 during a handoff", () => {
     const { client, id } = await survivor.create(HANDOFF);
     await write(client, "new");
     expect(await doomed.attachUntilDead(id)).toEqual(KILLED);
-    const third = await startTestServer({ store, leaseTtlMs: LEASE_TTL_MS, indexed: true });
+    const third = await startTestServer({ store, leaseTtlMs: LEASE_TTL_MS });
     // As long as the dead one may live, it is the one who waits.
     const fresh = await third.attachWhenFree(id);
     expect(await contentOf(fresh)).toBe("new");

@@ -69,7 +69,7 @@ export function registerSnapshots(app: FastifyInstance, services: E2bServices): 
   });
 }
 
-function snapshotView({ id, name }: Pick<SnapshotInfo, "id" | "name">): { snapshotID: string; names: string[] } {
+function snapshotView({ id, name }: SnapshotInfo): { snapshotID: string; names: string[] } {
   return { snapshotID: id, names: name === null ? [] : [name] };
 }
 

@@ -12,9 +12,8 @@ export function snapshotsHandlers(manager: SandboxManager, placement: Placement 
       manager.snapshots.capture(params.id, epoch, { ...body, reason: "request" }, options),
     listSnapshots: async ({ query }) => {
       const { limit, cursor, ...filter } = query;
-      const { items, damaged, describe } = await manager.snapshots.list(filter);
-      const page = pageOfList(items, { limit, cursor });
-      return { ...page, items: await describe(page.items), damaged: cursor === undefined ? damaged : [] };
+      const { items, damaged } = await manager.snapshots.list(filter);
+      return { ...pageOfList(items, { limit, cursor }), damaged: cursor === undefined ? damaged : [] };
     },
     getSnapshot: ({ params, query, signal, options: { encryption } }) =>
       manager.snapshots.get(params.id, {

@@ -1,7 +1,3 @@
-import { expect, onTestFinished } from "vitest";
-import { IndexSurveyor } from "../../../../src/collection/index-survey.ts";
-import { openStore } from "../../../../src/store/open-store.ts";
-import { systemClock } from "../../../../src/support/clock.ts";
 import { startTestServer, type TestServer } from "../../../../../../test/kit/server/test-server.ts";
 import { CrashServer } from "./crash-server.ts";
 import type { StepName } from "./steps.ts";
@@ -18,8 +14,7 @@ export const LONG_LEASE_TTL_MS = 60_000;
 
 /**
  * One server that lives on, and one that dies or stops at a step; short leases, so that nobody waits long, unless another
- * length is given. They share a folder of their own, unless another store is given. Afterwards every head and snapshot
- * there must have its entries in the index.
+ * length is given. They share a folder of their own, unless another store is given.
  */
 export async function pair(
   step: StepName,
@@ -28,16 +23,10 @@ export async function pair(
   leaseTtlMs = LEASE_TTL_MS,
 ): Promise<{ survivor: TestServer; doomed: CrashServer; store: string }> {
   const shared = address === undefined ? {} : { store: address };
-  const survivor = await startTestServer({ leaseTtlMs, indexed: true, ...shared });
+  const survivor = await startTestServer({ leaseTtlMs, ...shared });
   const store = survivor.storeFolder ?? "";
-  if (address === undefined) onTestFinished(async () => await expectEntries(store));
   const leaseTtl = `${leaseTtlMs / 1000}s`;
   return { survivor, store, doomed: await CrashServer.start({ store, leaseTtl, [fate]: step }) };
-}
-
-async function expectEntries(folder: string): Promise<void> {
-  const context = { store: await openStore(folder), clock: systemClock, apply: false, keep: {} };
-  expect(await new IndexSurveyor().compare(context)).toMatchObject({ missing: 0 });
 }
 
 /** A sandbox in the store, with an acknowledged state that holds `old`. */
