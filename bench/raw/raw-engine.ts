@@ -66,20 +66,11 @@ export class RawEngine {
 
   /** Runs a command to its end. */
   async command(args: readonly string[]): Promise<void> {
-    await this.firstOutput(args);
-  }
-
-  /** Runs a command to its end. Returns the time to its first output, or to its end if it has none. */
-  async firstOutput(args: readonly string[]): Promise<number> {
-    const startMs = performance.now();
-    const child = spawn(this.#engine.path, [...this.flags, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-    let firstMs: number | undefined;
-    child.stdout.on("data", () => (firstMs ??= performance.now()));
+    const child = spawn(this.#engine.path, [...this.flags, ...args], { stdio: ["ignore", "ignore", "pipe"] });
     let words = "";
     child.stderr.on("data", (chunk: Buffer) => (words += chunk.toString("utf8")));
     const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
     if (code !== 0) throw new Error(`runsc ${args[0] ?? ""} failed (${code}): ${words.slice(0, 500)}`);
-    return (firstMs ?? performance.now()) - startMs;
   }
 
   get #usesCgroups(): boolean {

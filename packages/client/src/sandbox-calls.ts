@@ -79,10 +79,7 @@ export class SandboxCalls {
   }
 
   /** A cell runs once: if it is unknown whether the server got it, the call fails. */
-  async openCell(
-    body: CallInput<"runCell">["body"],
-    options: CallOptions & { readonly joined: boolean },
-  ): Promise<Response> {
+  async openCell(body: CallInput<"runCell">["body"], options: CallOptions): Promise<Response> {
     const input = { params: { id: this.sandboxId }, body };
     return this.#roaming((url) => this.transport.openCell(input, { ...options, url }), {
       signal: options.signal,

@@ -1,7 +1,7 @@
 import type { CellLine, CellResult as WireResult } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { errorOfFields } from "../wire/errors.ts";
-import { jsonLinesOf } from "../wire/json-lines.ts";
+import { readJsonLines } from "../wire/json-lines.ts";
 import type { CellEvent, CellResult } from "./cell-types.ts";
 
 /** Where a cell that moves with its sandbox continues. */
@@ -12,8 +12,8 @@ export interface MovedCell {
 }
 
 /** The events of a response. Returns where the cell continues if its sandbox is saved or moved meanwhile. */
-export async function* cellEvents(response: Response): AsyncGenerator<CellEvent, MovedCell | undefined> {
-  for await (const line of jsonLinesOf<CellLine>(response)) {
+export async function* cellEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<CellEvent, MovedCell | undefined> {
+  for await (const line of readJsonLines<CellLine>(body)) {
     switch (line.event) {
       case "moving":
         return { contextId: line.context_id, cellId: line.cell_id, offset: line.offset };

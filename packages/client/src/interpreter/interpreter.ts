@@ -49,7 +49,7 @@ export class Interpreter {
   async run(code: string, options: RunCellOptions = {}): Promise<CellExecution> {
     const { onEvent, maxOutputBytes = MAX_OUTPUT } = options;
     const collected = new CollectedCell(maxOutputBytes);
-    for await (const event of this.#stream(code, options, onEvent === undefined)) {
+    for await (const event of this.stream(code, options)) {
       onEvent?.(event);
       collected.add(event);
     }
@@ -57,12 +57,7 @@ export class Interpreter {
   }
 
   /** Runs a cell and yields its events. It is followed when its sandbox is paused or moves meanwhile. */
-  stream(code: string, options: RunCellOptions = {}): AsyncGenerator<CellEvent, void, undefined> {
-    return this.#stream(code, options, false);
-  }
-
-  /** `joined`: nobody waits for the events before the end. */
-  async *#stream(code: string, options: RunCellOptions, joined: boolean): AsyncGenerator<CellEvent, void, undefined> {
+  async *stream(code: string, options: RunCellOptions = {}): AsyncGenerator<CellEvent, void, undefined> {
     const { signal, epoch, env, timeout, onDisconnect } = options;
     const body = {
       code,
@@ -71,8 +66,8 @@ export class Interpreter {
       ...(timeout === undefined ? {} : { timeout }),
       ...(onDisconnect === undefined ? {} : { on_disconnect: onDisconnect }),
     };
-    const response = await this.#calls.openCell(body, { signal, epoch, joined });
-    let moved = yield* cellEvents(response);
+    const response = await this.#calls.openCell(body, { signal, epoch });
+    let moved = yield* cellEvents(bodyOf(response));
     while (moved !== undefined) moved = yield* await this.#follow(moved, { signal });
   }
 
@@ -107,7 +102,7 @@ export class Interpreter {
     options: CallOptions,
   ): Promise<AsyncGenerator<CellEvent, MovedCell | undefined>> {
     const input = { params: { ...this.#of(contextId), cell_id: cellId }, query: offset === 0 ? {} : { offset } };
-    return this.#calls.read("followCell", input, options, async (response) => cellEvents(response));
+    return this.#calls.read("followCell", input, options, async (response) => cellEvents(bodyOf(response)));
   }
 
   #target(options: InterpreterOptions): { context_id?: string; language?: ContextLanguage } {
@@ -129,6 +124,10 @@ export class Interpreter {
   #of(context: string): { id: string; context_id: string } {
     return { ...this.#params, context_id: context };
   }
+}
+
+function bodyOf(response: Response): ReadableStream<Uint8Array> {
+  return response.body ?? new ReadableStream({ start: (controller) => controller.close() });
 }
 
 /** Joins the events of a cell, up to a limit. */

@@ -13,16 +13,6 @@ export async function* readJsonLines<Line>(body: ReadableStream<Uint8Array>): As
   }
 }
 
-/** The lines of a response. One of a known length was sent in one piece, and reading it as a stream would take longer. */
-export async function* jsonLinesOf<Line>(response: Response): AsyncGenerator<Line, void, undefined> {
-  if (!response.headers.has("content-length")) {
-    if (response.body !== null) yield* readJsonLines<Line>(response.body);
-    return;
-  }
-  const lines = (await response.text()).split("\n");
-  for (const line of lines.slice(0, -1)) yield JSON.parse(line) as Line;
-}
-
 /** Not every browser can iterate over a stream. */
 export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader();

@@ -90,16 +90,12 @@ export class Transport {
 
   /** Server-sent events are an alternative form of a JSON response. */
   async openEvents(input: CallInput<"events">, options: WireOptions): Promise<Response> {
-    return this.#request("events", input, options, async (response) => response, { accept: "text/event-stream" });
+    return this.#request("events", input, options, async (response) => response, "text/event-stream");
   }
 
-  /**
-   * The lines of a cell are an alternative form of its JSON response. With `joined`, the lines of a short cell come in
-   * one piece at its end, which takes less time than a stream.
-   */
-  async openCell(input: CallInput<"runCell">, options: WireOptions & { readonly joined: boolean }): Promise<Response> {
-    const headers = { accept: "application/x-ndjson", ...(options.joined ? { prefer: "wait=10" } : {}) };
-    return this.#request("runCell", input, options, async (response) => response, headers);
+  /** The lines of a cell are an alternative form of its JSON response. */
+  async openCell(input: CallInput<"runCell">, options: WireOptions): Promise<Response> {
+    return this.#request("runCell", input, options, async (response) => response, "application/x-ndjson");
   }
 
   async #request<Result>(
@@ -107,12 +103,12 @@ export class Transport {
     input: AnyInput,
     options: WireOptions,
     use: (response: Response) => Promise<Result>,
-    more: Readonly<Record<string, string>> = {},
+    accept?: string,
   ): Promise<Result> {
     const route: PlainRoute = ROUTE_TABLE[name];
     const signal = anySignal(options.signal, this.signal);
     const url = addressOf(options.url ?? this.url, route.path, input as never);
-    const headers = { ...this.#headers(route, options), ...more };
+    const headers = this.#headers(route, options, accept);
     const repeatable = !isOneShot(input.body) && isRepeatable(route);
     const attempt = async (uncertain: number): Promise<Result> => {
       const { headers: bodyHeaders, ...body } = bodyOf(route, input.body);
@@ -155,10 +151,10 @@ export class Transport {
     }
   }
 
-  #headers(route: PlainRoute, options: WireOptions): Record<string, string> {
+  #headers(route: PlainRoute, options: WireOptions, accept: string | undefined): Record<string, string> {
     const { epoch, idempotencyKey, onProgress } = options;
     return {
-      accept: route.accept ?? "application/json",
+      accept: accept ?? route.accept ?? "application/json",
       ...(this.apiKey === undefined ? {} : { authorization: `Bearer ${this.apiKey}`, "sandboxer-key": this.apiKey }),
       ...(this.#encryptionKey === undefined ? {} : { "sandboxer-encryption-key": this.#encryptionKey }),
       ...(epoch === undefined ? {} : { "if-sandbox-epoch": String(epoch) }),

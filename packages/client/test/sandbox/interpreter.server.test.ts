@@ -61,32 +61,6 @@ describe.skipIf(!hasPython)("sandbox.interpreter()", () => {
     expect([status, stdout]).toEqual(["interrupted", "here\n"]);
   });
 
-  test("a cell without a listener comes in one response, which follows it through a pause as well", async () => {
-    const { httpUrl: url } = await startTestServer({ wrapBackend: withHostInterpreters });
-    const lengths: (string | null)[] = [];
-    const fetch = async (...given: Parameters<typeof globalThis.fetch>): Promise<Response> => {
-      const response = await globalThis.fetch(...given);
-      if (String(given[0]).endsWith("/cells")) lengths.push(response.headers.get("content-length"));
-      return response;
-    };
-    const sandbox = await Sandbox.create({ url, fetch });
-    const python = sandbox.interpreter();
-    const inOnePiece = async (): Promise<boolean> => {
-      expect(await python.run("print('here')\n6 * 7")).toMatchObject({ status: "ok", stdout: "here\n", text: "42" });
-      return Number(lengths.at(-1)) > 0;
-    };
-    // On a busy machine a short cell may take long.
-    await expect.poll(inOnePiece).toBe(true);
-    const run = python.run("import time\nprint('before')\nwhile True: time.sleep(0.01)");
-    await expect.poll(async () => (await python.contexts())[0]?.state).toBe("busy");
-    await sandbox.checkpoint();
-    await expect.poll(async () => (await sandbox.refresh()).state).toBe("running");
-    await expect.poll(async () => (await python.contexts())[0]?.state).toBe("busy");
-    await python.interrupt();
-    const { status, stdout } = await run;
-    expect([status, stdout]).toEqual(["interrupted", "before\n"]);
-  });
-
   test("the guide's example prints the shown output", async () => {
     const { httpUrl: url } = await startTestServer({ wrapBackend: withHostInterpreters });
     const guide = await readFile(new URL("../../../../docs/guides/code-interpreter.md", import.meta.url), "utf8");

@@ -165,7 +165,7 @@ export class AgentClient {
     const known = this.#processes.get(process);
     if (existed) return known ?? process;
     if (known !== undefined) throw new MalformedFrameError("a new process has the number of another one");
-    return this.#track({ process, pid, key, acknowledged: 0, exit: undefined, fresh: true });
+    return this.#track({ process, pid, key, acknowledged: 0, exit: undefined });
   }
 
   async processes(): Promise<readonly AgentProcess[]> {

@@ -20,8 +20,6 @@ export interface AgentProcessRecord {
   readonly key: string;
   readonly acknowledged: number;
   readonly exit: ProcessExit | undefined;
-  /** It has just been started, so that the agent has sent nothing of its output yet. */
-  readonly fresh?: boolean;
 }
 
 /** The part of the process table that a process uses. */
@@ -46,10 +44,6 @@ export class AgentProcess implements SandboxProcess {
   /** The newest reader; it gets the agent's output once its seek was answered. */
   #latest: OutputReader | undefined;
   #reader: OutputReader | undefined;
-  /** Where the agent continues to send, after everything that arrived; undefined: unknown. */
-  #next: number | undefined;
-  /** How far it may send. */
-  #toldLimit = 0;
   readonly #stdin = new SerialQueue();
 
   constructor(connection: AgentConnection, record: AgentProcessRecord, table: ProcessTableAccess) {
@@ -61,7 +55,6 @@ export class AgentProcess implements SandboxProcess {
     this.key = record.key;
     this.#acknowledged = record.acknowledged;
     this.#toldAcknowledged = record.acknowledged;
-    if (record.fresh === true) this.#next = 0;
     this.exited = this.#exited.promise;
     this.exited.catch(() => {});
     if (record.exit !== undefined) this.onExit(record.exit);
@@ -85,8 +78,7 @@ export class AgentProcess implements SandboxProcess {
     };
     options.signal?.addEventListener("abort", onAbort, { once: true });
     try {
-      if (asked === this.#next) this.#continueWith(reader, asked);
-      else await this.#seek(reader, asked);
+      await this.#seek(reader, asked);
       while (!reader.ended && !options.signal?.aborted) {
         const chunk = reader.take();
         if (chunk !== undefined) {
@@ -151,7 +143,6 @@ export class AgentProcess implements SandboxProcess {
 
   onOutput(stream: number, offset: number, data: Buffer): void {
     if (stream !== 1 && stream !== 2) throw new MalformedFrameError(`unknown stream ${stream}`);
-    if (this.#next !== undefined) this.#next = offset + data.length;
     this.#reader?.push({ stream: stream === 1 ? "stdout" : "stderr", offset, data });
   }
 
@@ -167,25 +158,14 @@ export class AgentProcess implements SandboxProcess {
     this.#reader?.wake();
   }
 
-  /** Without a round trip to the sandbox: what the agent sends next is what the reader asks for. */
-  #continueWith(reader: OutputReader, from: number): void {
-    this.#reader = reader;
-    reader.startAt(from, Math.max(0, this.#toldLimit - from));
-    if (reader.limit - from < WINDOW_BYTES / 2) this.#sendWindow();
-  }
-
   async #seek(reader: OutputReader, asked: number): Promise<void> {
-    this.#next = undefined;
     // Acknowledged output may be dropped; the window must begin where the log does.
     const from = asked < this.#acknowledged ? Math.max(asked, (await this.#bounds()).start) : asked;
     reader.startAt(from, WINDOW_BYTES);
-    this.#toldLimit = reader.limit;
     const payload = new PayloadWriter().u32(this.process).u8(1).u64(from).u64(this.#acknowledged).u64(reader.limit);
     // Output in flight for an earlier reader comes before this reply, and is dropped.
     await this.#connection.ask(Request.window, payload, () => {
-      if (this.#latest !== reader) return;
-      this.#reader = reader;
-      this.#next = from;
+      if (this.#latest === reader) this.#reader = reader;
     });
   }
 
@@ -198,9 +178,8 @@ export class AgentProcess implements SandboxProcess {
     // Also while its seek is in progress: an older limit after the seek would close the window again.
     const reader = this.#latest;
     if (reader === this.#reader) reader?.widen(WINDOW_BYTES);
-    this.#toldLimit = reader?.limit ?? 0;
     const payload = new PayloadWriter().u32(this.process).u8(0).u64(0);
-    this.#connection.send(Request.window, payload.u64(this.#acknowledged).u64(this.#toldLimit));
+    this.#connection.send(Request.window, payload.u64(this.#acknowledged).u64(reader?.limit ?? 0));
   }
 
   #replaceReader(reader: OutputReader | undefined): void {

@@ -4,9 +4,8 @@ import type { CellEvent } from "../../manager/interpreter/run-cell.ts";
 import { Moving } from "../../manager/processes/reader-slot.ts";
 import { signalName } from "../../manager/processes/signals.ts";
 import { cutMessage } from "../../support/cut-message.ts";
-import { StreamAnswer, TextAnswer } from "./handler.ts";
+import { StreamAnswer } from "./handler.ts";
 
-const NDJSON = "application/x-ndjson";
 const BUFFER_BYTES = 64 * 1024;
 
 export interface CellLinesOptions {
@@ -22,53 +21,11 @@ export interface CellLinesOptions {
 
 /** A cell as JSON lines. */
 export function cellLines(events: AsyncIterable<CellEvent>, options: CellLinesOptions): StreamAnswer {
-  return streamed(lines(events, options), options);
-}
-
-/** The same lines, in one piece if the cell ends within this time and with little output: most cells do. */
-export async function joinedCellLines(
-  events: AsyncIterable<CellEvent>,
-  options: CellLinesOptions,
-  waitMs: number,
-): Promise<StreamAnswer | TextAnswer> {
-  const source = lines(events, options);
-  const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => late.resolve(undefined), waitMs);
-  let joined = "";
-  let next = source.next();
-  for (;;) {
-    const read = joined.length < BUFFER_BYTES ? await Promise.race([next, late.promise]) : undefined;
-    if (read === undefined) break;
-    if (read.done === true) {
-      clearTimeout(timer);
-      options.onClose(!options.signal.aborted);
-      return new TextAnswer(NDJSON, joined);
-    }
-    joined += read.value;
-    next = source.next();
-  }
-  clearTimeout(timer);
-  const rest = streamed(continued(joined, next, source), options);
-  // Also if the client has gone before anything of the rest was read.
-  rest.body.once("close", () => void source.return(undefined).catch(() => {}));
-  return rest;
-}
-
-async function* continued(
-  joined: string,
-  next: Promise<IteratorResult<string, void>>,
-  source: AsyncIterator<string, void>,
-): AsyncGenerator<string> {
-  yield joined;
-  for (let read = await next; read.done !== true; read = await source.next()) yield read.value;
-}
-
-function streamed(texts: AsyncIterable<string>, options: CellLinesOptions): StreamAnswer {
-  const body = Readable.from(texts, { objectMode: false, highWaterMark: BUFFER_BYTES });
+  const body = Readable.from(lines(events, options), { objectMode: false, highWaterMark: BUFFER_BYTES });
   body.once("close", () => options.onClose(!options.signal.aborted));
   options.signal.addEventListener("abort", () => body.destroy(), { once: true });
   if (options.signal.aborted) body.destroy();
-  return new StreamAnswer(NDJSON, body);
+  return new StreamAnswer("application/x-ndjson", body);
 }
 
 async function* lines(events: AsyncIterable<CellEvent>, options: CellLinesOptions): AsyncGenerator<string> {

@@ -88,10 +88,8 @@ export async function collectedAnswer(
   }
 }
 
-/** `isNew`: it was just started, so the record has the output that is known. Asking the sandbox costs a round trip. */
-export async function processRecord(process: ManagedProcess, isNew = false): Promise<ProcessRecord> {
-  const known = { start: 0, end: process.exit?.outputEnd ?? process.acknowledged };
-  const { start, end } = isNew ? known : await process.bounds();
+export async function processRecord(process: ManagedProcess): Promise<ProcessRecord> {
+  const { start, end } = await process.bounds();
   const { exit, traits } = process;
   return {
     id: process.id,

@@ -50,8 +50,6 @@ export interface Call<R extends Route> {
   readonly message: IncomingMessage;
   /** Its body, if another server may carry the call out. */
   readonly placeable: Buffer | undefined;
-  /** From `Prefer: wait`: how long the client waits for a response in one piece instead of a stream. */
-  readonly waitMs: number;
   /** Whether the client's `Accept` names this type. */
   readonly accepts: (contentType: string) => boolean;
 }
@@ -69,21 +67,10 @@ export class StreamAnswer {
   }
 }
 
-/** A short response that is not JSON. */
-export class TextAnswer {
-  readonly contentType: string;
-  readonly text: string;
-
-  constructor(contentType: string, text: string) {
-    this.contentType = contentType;
-    this.text = text;
-  }
-}
-
 /** A route without a response body returns nothing. */
 type Answer<R extends Route> = undefined extends ResponseOf<R> ? void : ResponseOf<R>;
 
-export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | StreamAnswer | TextAnswer>;
+export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | StreamAnswer>;
 
 /** The services behind the routes. */
 export interface Service extends SharedCallsHolder {

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } fro
 import { z } from "zod";
 import type { BeginCall } from "./begin-call.ts";
 import type { HttpRelay } from "../relay/http-relay.ts";
-import { type Caller, type Service, StreamAnswer, TextAnswer, type Call } from "./handler.ts";
+import { type Caller, type Service, StreamAnswer, type Call } from "./handler.ts";
 import { requestKeysOf } from "../access/encryption-key.ts";
 import { isPlaceable } from "./placement.ts";
 import { replayed, shortBody } from "../relay/passed-body.ts";
@@ -106,7 +106,6 @@ async function answer(
     });
     return reply.code(status).headers(result.headers).type(result.contentType).send(result.body);
   }
-  if (result instanceof TextAnswer) return reply.code(status).type(result.contentType).send(Buffer.from(result.text));
   return status === 204 ? reply.code(204).send() : reply.code(status).send(result);
 }
 
@@ -164,23 +163,14 @@ function readCall(name: RouteName, request: FastifyRequest, signal: AbortSignal)
     lastEventId: lastEventIdOf(request),
     // A client that disconnects does not end its call: it may ask again with the same key.
     options: { encryption: requestKeysOf(request.raw, request.caller.principal) },
-    waitMs: waitMsOf(request),
     accepts: (contentType) => (request.headers.accept ?? "").includes(contentType),
   };
 }
 
 /** Whether the client wants the operation's record at once instead of the response. */
 function wantsNoWait(request: FastifyRequest): boolean {
-  return preferencesOf(request).includes("respond-async");
-}
-
-function waitMsOf(request: FastifyRequest): number {
-  const [, seconds = "0"] = /\bwait=([0-9]{1,2})\b/.exec(preferencesOf(request)) ?? [];
-  return Number(seconds) * 1000;
-}
-
-function preferencesOf({ headers: { prefer = "" } }: FastifyRequest): string {
-  return Array.isArray(prefer) ? prefer.join(",") : prefer;
+  const { prefer } = request.headers;
+  return (Array.isArray(prefer) ? prefer.join(",") : (prefer ?? "")).includes("respond-async");
 }
 
 function epochOf(request: FastifyRequest): number | undefined {

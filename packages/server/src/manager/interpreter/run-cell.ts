@@ -18,9 +18,6 @@ import { frameReaderOf, requestLine } from "./languages.ts";
 /** How long an interrupted cell may take to end before its interpreter is killed. */
 const GRACE_MS = 5_000;
 
-/** The reason for which the time limit of a cell is given up. Without one, each cell would make an error. */
-const ENDED = "The cell has ended.";
-
 /** Node loses a signal that comes when a cell begins to wait, and bash one that comes when it starts a program. */
 const LOSES_SIGNALS: ReadonlySet<ContextLanguage> = new Set(["javascript", "typescript", "bash"]);
 const REPEATS = 10;
@@ -82,13 +79,13 @@ export function runCell(
       for await (const event of follow(interpreter, { id, from, signal })) {
         if (event.event === "started" && timeoutMs !== undefined) void limit(timeoutMs, over.signal);
         if (event.event === "end") {
-          over.abort(ENDED);
+          over.abort();
           tellEnd({ code: event.status === "ok" ? 0 : 1, signal: undefined, outputEnd: event.offset }, cell.timedOut);
         }
         yield event;
       }
     } finally {
-      over.abort(ENDED);
+      over.abort();
       free();
     }
   }

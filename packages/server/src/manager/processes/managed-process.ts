@@ -126,12 +126,10 @@ export class ManagedProcess {
 
   /** Where output from a requested offset will begin: older bytes may have been dropped, newer ones not written yet. */
   async startOf(from: number | undefined): Promise<number> {
-    // The log always has this place: asking the sandbox would cost a round trip.
-    if (from === undefined || from === this.acknowledged) return this.acknowledged;
     const { start, end } = await this.bounds().catch((error: unknown) => {
       throw this.#reasonOf(error);
     });
-    return Math.min(Math.max(from, start), end);
+    return Math.min(Math.max(from ?? this.acknowledged, start), end);
   }
 
   /** Output to its end. After a stop, by another reader or a save, the next chunk is an error that says so. */

@@ -45,10 +45,7 @@ export class ProcessVerbs extends Room<ProcessContext> {
   }
 
   async get(sandbox: Sandbox, processId: string): Promise<ManagedProcess> {
-    const isIt = ({ id }: ManagedProcess): boolean => id === processId;
-    const { processes } = live(sandbox);
-    await processes.recalled;
-    const found = processes.overHttp.find(isIt) ?? (await this.list(sandbox)).find(isIt);
+    const found = (await this.list(sandbox)).find(({ id }) => id === processId);
     if (found !== undefined) return found;
     throw noProcess(processId);
   }

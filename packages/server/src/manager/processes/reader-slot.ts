@@ -4,9 +4,6 @@ import type { OutputChunk, ProcessExit, SandboxProcess } from "../../backends/ba
 /** Thrown to a reader when its sandbox is about to be saved or moved: unacknowledged output is kept. */
 export class Moving extends Error {}
 
-/** Made once: each cell of an interpreter takes over from the reader in the background. */
-const TAKEN_OVER = new SandboxerError("sandbox_in_use", "Another reader took over the output.");
-
 interface Reader {
   readonly stop: AbortController;
   /** Stopped by the slot, or by itself. */
@@ -59,7 +56,7 @@ export class ReaderSlot {
     const stop = new AbortController();
     const stopped = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
     const reader: Reader = { stop, stopped, background };
-    this.#reader?.stop.abort(TAKEN_OVER);
+    this.#reader?.stop.abort(new SandboxerError("sandbox_in_use", "Another reader took over the output."));
     this.#reader = reader;
     if (options.onStop !== undefined) stop.signal.addEventListener("abort", options.onStop, { once: true });
     let position = options.from;

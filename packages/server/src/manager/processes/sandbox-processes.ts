@@ -6,8 +6,6 @@ import { parseProcessKey, type ProcessTraits } from "./process-key.ts";
 /** This many ended processes without a reader are remembered, with this much output. */
 const MAX_ENDED = 64;
 const MAX_ENDED_BYTES = 16 * 1024 * 1024;
-/** Of more processes than this, the sandbox may forget ended ones by itself. */
-const MAX_TRUSTED = 128;
 
 /** The facts about a process in a saved state. */
 interface KnownFacts {
@@ -26,9 +24,6 @@ export class SandboxProcesses {
   readonly #waiting = new WeakSet<ManagedProcess>();
 
   #recalled: Promise<void> = Promise.resolve();
-  /** Whether every process of the sandbox is known. Only this server starts any. */
-  #isComplete = false;
-  #doubts = 0;
 
   /** Settles when commands and start times from a saved state are known, as far as they can be. Never rejects. */
   get recalled(): Promise<void> {
@@ -114,28 +109,15 @@ export class SandboxProcesses {
   /** Synchronizes with the sandbox: adds new processes and forgets missing ones. */
   async sync(handle: Pick<SandboxHandle, "processes">, hooksOf: HooksOf): Promise<void> {
     // A process that is started meanwhile may be missing in the response.
-    const [before, doubts] = [[...this.#known.keys()], this.#doubts];
+    const before = [...this.#known.keys()];
     const present = new Set(await handle.processes());
     for (const process of before) if (!present.has(process)) this.#known.delete(process);
     this.#takeAll(present, hooksOf);
-    this.#isComplete = doubts === this.#doubts;
-  }
-
-  /** As `sync`, which costs a round trip to the sandbox, if a process may be unknown. */
-  async complete(...synced: Parameters<SandboxProcesses["sync"]>): Promise<void> {
-    if (!this.#isComplete || this.#known.size > MAX_TRUSTED) await this.sync(...synced);
-  }
-
-  /** A start failed, and nobody knows whether the process exists. */
-  doubt(): void {
-    this.#doubts += 1;
-    this.#isComplete = false;
   }
 
   /** Another copy of the sandbox runs from now on, with these processes. */
   replace(present: Iterable<SandboxProcess>, hooksOf: HooksOf): void {
     this.#known.clear();
-    this.doubt();
     this.#takeAll(present, hooksOf);
   }
 

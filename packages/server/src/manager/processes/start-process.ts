@@ -54,10 +54,10 @@ export function startProcess(
     }
     checkUser(context.backend(sandbox.facts.backend), request.user);
     const { processes, handle } = sandbox;
-    await processes.complete(handle, hooksFor(context, sandbox));
+    await processes.sync(handle, hooksFor(context, sandbox));
     const id = processId(request.idempotency);
     const known = processes.overHttp.find((process) => process.id === id);
-    if (known === undefined) makeRoom(sandbox);
+    if (known === undefined) await makeRoom(sandbox);
     const process =
       known === undefined ? await start(context, sandbox, request, traitsOf(request, id)) : repeated(known, request);
     if (!request.detached && !request.kept) process.waiting += 1;
@@ -79,8 +79,7 @@ export function startExecution(
     // An execution that another server started, and whose output no client requested here, is not the current one.
     if (execution?.running === true && !execution.startedHere && !execution.followed) execution.detach();
     sandbox.processes.checkNotExecuting("An execution is already in progress.");
-    // Not awaited: the sandbox drops it before it starts the next.
-    void dropExecution(sandbox);
+    await dropExecution(sandbox);
     const traits = executionTraits(randomUUID(), needsFile(code));
     return start(context, sandbox, { what: { language, code } }, traits);
   });
@@ -100,11 +99,10 @@ function repeated(known: ManagedProcess, { idempotency }: StartRequest): Managed
   });
 }
 
-function makeRoom({ processes }: LiveSandbox): void {
+async function makeRoom({ processes }: LiveSandbox): Promise<void> {
   for (const process of processes.surplus()) {
     processes.forget(process);
-    // Not awaited: the sandbox drops it before it starts another.
-    process.release().catch(() => {});
+    await process.release().catch(() => {});
   }
   if (processes.overHttp.length < MAX_PROCESSES) return;
   throw new SandboxerError(
@@ -164,7 +162,6 @@ async function start(
     if (stdin !== undefined) await giveStdin(process, stdin);
     return process;
   } catch (error) {
-    processes.doubt();
     if (traits.codeFile) await removeCode(handle, traits.id);
     throw error;
   }

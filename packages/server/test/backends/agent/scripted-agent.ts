@@ -49,16 +49,6 @@ export class ScriptedAgent {
     this.#send(encodeFrame(Reply.error, this.question(number).request, ...why.parts));
   }
 
-  tellOutput(process: number, offset: number, text: string): void {
-    const payload = new PayloadWriter().u32(process).u8(1).u64(offset).bytes(Buffer.from(text));
-    this.#send(encodeFrame(Reply.output, 0, ...payload.parts));
-  }
-
-  tellExit(process: number, outputEnd: number): void {
-    const payload = new PayloadWriter().u32(process).u32(0).u32(0).u64(outputEnd);
-    this.#send(encodeFrame(Reply.exit, 0, ...payload.parts));
-  }
-
   /** A change of a watched folder. */
   tellChange(watch: number, flags: number, name: string): void {
     this.#send(encodeFrame(Reply.change, 0, ...new PayloadWriter().u32(watch).u8(flags).string(name).parts));

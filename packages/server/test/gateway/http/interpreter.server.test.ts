@@ -17,10 +17,10 @@ class Notebook extends SandboxClient {
     return answer.body;
   }
 
-  open(body: object, signal?: AbortSignal, more: Readonly<Record<string, string>> = {}): Promise<Response> {
+  open(body: object, signal?: AbortSignal): Promise<Response> {
     return fetch(`${this.url}/cells`, {
       method: "POST",
-      headers: { accept: "application/x-ndjson", "content-type": "application/json", ...more },
+      headers: { accept: "application/x-ndjson", "content-type": "application/json" },
       body: JSON.stringify(body),
       ...(signal === undefined ? {} : { signal }),
     });
@@ -92,31 +92,6 @@ describe.skipIf(!hasPython)("a code interpreter", () => {
     expect(await Array.fromAsync(cellLines(await fetch(box.url + unknown)))).toMatchObject([
       { event: "error", code: "context_not_found" },
     ]);
-  });
-
-  test("with Prefer: wait, a short cell comes in one piece, and a long one or much output as a stream", async () => {
-    const box = await notebook();
-    const joined = async (code: string, wait: number): Promise<[sent: string | null, ...events: string[]]> => {
-      const response = await box.open({ code }, undefined, { prefer: `wait=${wait}` });
-      const length = response.headers.get("content-length");
-      return [length, ...(await Array.fromAsync(cellLines(response))).map(({ event }) => event)];
-    };
-    const [length, ...events] = await joined("print('a')\ndisplay(2)\n3", 60);
-    expect(Number(length)).toBeGreaterThan(0);
-    expect(events).toEqual(["started", "stdout", "result", "result", "end"]);
-    expect(await joined("import time\ntime.sleep(2)\n4", 1)).toEqual([null, "started", "result", "end"]);
-    expect(await joined("display('x' * 100_000)\n5", 60)).toEqual([null, "started", "result", "result", "end"]);
-  });
-
-  test("a client that waits for one piece and disconnects interrupts its cell", async () => {
-    const box = await notebook();
-    await box.run("1");
-    const gone = new AbortController();
-    const open = box.open({ code: "while True: pass" }, gone.signal, { prefer: "wait=60" });
-    await eventually("the cell runs", async () => (await box.contexts())[0]?.state === "busy");
-    gone.abort();
-    await expect(open).rejects.toThrow();
-    await eventually("the cell was interrupted", async () => (await box.contexts())[0]?.state === "idle");
   });
 
   test("contexts are separate, and run in parallel", async () => {

@@ -3,7 +3,7 @@ import type { ManagedProcess } from "../../../manager/processes/managed-process.
 import type { Sandbox } from "../../../manager/sandbox.ts";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import { collectedCell } from "../cell-answer.ts";
-import { joinedCellLines, cellLines } from "../cell-lines.ts";
+import { cellLines } from "../cell-lines.ts";
 import type { Call, Handlers } from "../handler.ts";
 import type { Routes } from "@sandboxer/protocol";
 
@@ -52,8 +52,7 @@ export function interpreterHandlers(manager: SandboxManager) {
       };
       if (call.accepts(NDJSON)) {
         const identity = { contextId: interpreter.id, cellId: cell.id, fresh };
-        const options = { ...identity, isTimedOut: () => cell.timedOut, signal, onClose };
-        return call.waitMs === 0 ? cellLines(cell.events, options) : joinedCellLines(cell.events, options, call.waitMs);
+        return cellLines(cell.events, { ...identity, isTimedOut: () => cell.timedOut, signal, onClose });
       }
       try {
         return await collectedCell(cell, {

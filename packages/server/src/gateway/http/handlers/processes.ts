@@ -48,9 +48,8 @@ export function processesHandlers(manager: SandboxManager) {
     manager.touch(sandbox);
     const { body, query, signal, caller, idempotencyKey: key } = call;
     const request = startRequest(body, key === undefined ? undefined : { caller: caller.id, key });
-    let isNew = false;
-    const process = await manager.processes.start(sandbox, { ...request, onStart: () => (isNew = true) });
-    if (body.detach || !body.wait) return processRecord(process, isNew);
+    const process = await manager.processes.start(sandbox, request);
+    if (body.detach || !body.wait) return processRecord(process);
     const release = manager.hold(sandbox, "an exec call");
     const onClose = (complete: boolean): void => {
       release();
@@ -81,7 +80,7 @@ export function processesHandlers(manager: SandboxManager) {
       const sandbox = await manager.running(call.params.id);
       manager.touch(sandbox);
       const processes = await manager.processes.list(sandbox);
-      return { items: await Promise.all(processes.map((process) => processRecord(process))), next_cursor: null };
+      return { items: await Promise.all(processes.map(processRecord)), next_cursor: null };
     },
 
     getProcess: async (call) => {

@@ -57,25 +57,6 @@ test("code that is too long for an argument is passed in a file, which is remove
   await eventually("the file is gone", async () => (await sandbox.handle.files.list("/tmp")).length === 0);
 });
 
-test("a sandbox is asked for its processes only while one may be unknown", async () => {
-  const server = await startTestServer();
-  const box = await SandboxClient.create(server);
-  const { handle } = await server.live(box.id);
-  const list = handle.processes.bind(handle);
-  let asked = 0;
-  handle.processes = () => ((asked += 1), list());
-  const askedFor = async (command: readonly string[]): Promise<number> => {
-    const before = asked;
-    await box.call("POST", "/exec", { command });
-    return asked - before;
-  };
-  await askedFor(["true"]);
-  expect(await askedFor(["true"])).toBe(0);
-  await askedFor(["no-such-program"]);
-  expect(await askedFor(["true"])).toBe(1);
-  expect(await askedFor(["true"])).toBe(0);
-});
-
 test("a line for the shell runs where there is no bash", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server);
