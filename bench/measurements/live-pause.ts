@@ -9,7 +9,7 @@ import { callServer, createSandbox, destroySandbox, execIn } from "../server/htt
 import { settle } from "./checkpoint.ts";
 import { leaveHeap, leaveTicker, SILENCES } from "./heap.ts";
 
-/** What the engine allows was measured as 0.9, 0.8 and 0.7. */
+/** By the megabytes of the heap. */
 const AIMS: Readonly<Record<number, number>> = { 0: 0.9, 100: 0.8, 500: 0.7 };
 
 /** By then the ticker has run again, and noted its silence. */

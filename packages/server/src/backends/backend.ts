@@ -60,10 +60,10 @@ export interface SandboxBackend {
     options?: CallOptions,
   ): Promise<SandboxHandle>;
 
-  /** What a saved state of its own needs of a machine; absent: nothing that differs between machines. */
+  /** The requirements of its saved states; absent: any machine can load them. */
   needsOf?(snapshot: Pick<SnapshotPayload, "kind" | "requirements">): StateNeeds;
 
-  /** What this machine offers to its saved states; absent: unknown. */
+  /** The properties of this machine that its saved states depend on; absent: unknown. */
   readonly machine?: MachineFacts | undefined;
 
   /**

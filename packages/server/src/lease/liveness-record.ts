@@ -7,7 +7,7 @@ import { jsonOf } from "../support/json.ts";
 const KNOWN = ["owned-packs", "image-origin"] as const;
 export type Known = (typeof KNOWN)[number];
 
-/** What a machine offers to the saved states of a backend. Absent parts: unknown. */
+/** The properties of a machine that saved states of a backend depend on. Absent parts: unknown. */
 const storedMachineSchema = z.object({
   engines: z.array(storedTextSchema).max(1024).readonly().optional(),
   fetches_engines: z.boolean().optional(),

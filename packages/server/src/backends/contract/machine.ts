@@ -1,4 +1,4 @@
-/** What a machine must have to load a saved state. Absent parts: anything will do. */
+/** The requirements of a saved state. Absent parts: none. */
 export interface StateNeeds {
   /** The version of the engine that wrote it. */
   readonly engine?: string;
@@ -7,7 +7,7 @@ export interface StateNeeds {
   readonly cpuFeatures?: readonly string[];
 }
 
-/** What a machine offers to the saved states of a backend. Absent parts: unknown. Published, so in the form of JSON. */
+/** The properties of a machine that saved states of a backend depend on. Absent parts: unknown. Published as JSON. */
 export interface MachineFacts {
   /** Versions of engines that lie on the machine. */
   readonly engines?: readonly string[] | undefined;

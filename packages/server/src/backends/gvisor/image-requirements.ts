@@ -63,7 +63,7 @@ function runsOn(wanted: string, platform: string): boolean {
   return wanted === platform || (wanted === "ptrace" && platform === "systrap");
 }
 
-/** What other servers must have to load an image, as far as they say it. Unreadable requirements are refused later. */
+/** The requirements that are compared with facts that other servers publish. Unreadable ones are refused later. */
 export function needsOf(requirements: Readonly<Record<string, unknown>>): StateNeeds {
   const { data } = ImageRequirements.safeParse(requirements);
   if (data === undefined) return {};

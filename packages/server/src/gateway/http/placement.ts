@@ -22,7 +22,7 @@ const PLACED: ReadonlySet<RouteName> = new Set<RouteName>([
 ]);
 
 const ROUNDS = 3;
-/** Those that were left say that they fit, and each may have to fetch all of the image to find that it does not. */
+/** For a state that this server could not load: each server that tries may have to fetch the whole image first. */
 const ROUNDS_WITH_IMAGES = 1;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 /** This server may not be asked this, is full, or fails before it has done anything. */

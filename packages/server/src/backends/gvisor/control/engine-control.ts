@@ -21,7 +21,7 @@ export const ENGINE_MEMBERS = ["checkpoint.img", "pages_meta.img", PAGES_MEMBER]
 
 const COMMAND_MS = 120_000;
 const LOOK_MS = 25;
-/** What runsc exits with when the kernel reports a failure. */
+/** The exit code of runsc when the kernel reports a failure. */
 const FAILED = 128;
 
 export interface EngineControlParts {
